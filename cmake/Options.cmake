@@ -1,0 +1,23 @@
+# Every option of the build. Those of optional parts are ON, OFF or AUTO (on where the dependency is found).
+foreach(part IN ITEMS ONEDNN OPENBLAS KOKKOS VIRTUAL CUDA HIP TESTS)
+  set(TURNOUT_${part} AUTO CACHE STRING "ON, OFF or AUTO")
+  set_property(CACHE TURNOUT_${part} PROPERTY STRINGS AUTO ON OFF)
+endforeach()
+set(TURNOUT_CPU_ARCH native CACHE STRING "Processor to compile for: native, x86-64-v3, ... (the compiler's -march)")
+set(TURNOUT_SANITIZE "" CACHE STRING "address,undefined or thread: sanitizers of Turnout's own code")
+set(TURNOUT_ONNX_PROTO "" CACHE FILEPATH "onnx.proto; empty: build/deps/onnx/onnx.proto or the system's")
+set(TURNOUT_DEPS ${CMAKE_SOURCE_DIR}/build/deps CACHE PATH "Folder that cmake/bootstrap.sh installs into")
+option(TURNOUT_WERROR "Warnings of Turnout's own code are errors" OFF)
+
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
+endif()
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+find_program(TURNOUT_CCACHE ccache)
+mark_as_advanced(TURNOUT_CCACHE)
+if(TURNOUT_CCACHE AND NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${TURNOUT_CCACHE})
+endif()

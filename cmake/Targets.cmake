@@ -1,0 +1,58 @@
+# The interface targets that all of Turnout's code is compiled with, and functions that make its targets.
+
+add_library(turnout_warnings INTERFACE)
+target_compile_options(turnout_warnings INTERFACE -Wall -Wextra -Wpedantic -Wshadow $<$<BOOL:${TURNOUT_WERROR}>:-Werror>)
+
+add_library(turnout_config INTERFACE)
+target_compile_features(turnout_config INTERFACE cxx_std_20)
+target_include_directories(turnout_config INTERFACE ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR})
+target_compile_options(turnout_config INTERFACE -march=${TURNOUT_CPU_ARCH})
+target_link_libraries(turnout_config INTERFACE fmt::fmt-header-only Threads::Threads)
+if(TURNOUT_SANITIZE)
+  target_compile_options(turnout_config INTERFACE -fsanitize=${TURNOUT_SANITIZE} -fno-omit-frame-pointer
+    $<$<NOT:$<STREQUAL:${TURNOUT_SANITIZE},thread>>:-fno-sanitize-recover=all>)
+  target_link_options(turnout_config INTERFACE -fsanitize=${TURNOUT_SANITIZE})
+endif()
+
+# turnout_sources(OUT PATTERN...): the .cpp files of this folder that match. New files are noticed by the next build.
+function(turnout_sources out)
+  list(TRANSFORM ARGN PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
+  file(GLOB files CONFIGURE_DEPENDS LIST_DIRECTORIES false ${ARGN})
+  set(${out} ${files} PARENT_SCOPE)
+endfunction()
+
+# turnout_library(NAME SOURCES ... LIBS ...): a static library of Turnout's own code. Without sources it only passes LIBS on.
+function(turnout_library name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBS")
+  if(NOT arg_SOURCES)
+    add_library(${name} INTERFACE)
+    target_link_libraries(${name} INTERFACE turnout_config ${arg_LIBS})
+    return()
+  endif()
+  add_library(${name} STATIC ${arg_SOURCES})
+  target_link_libraries(${name} PUBLIC turnout_config ${arg_LIBS} PRIVATE $<BUILD_INTERFACE:turnout_warnings>)
+  set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE ON CXX_EXTENSIONS OFF
+    CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
+endfunction()
+
+# turnout_program(NAME SOURCES ... LIBS ...): a program in bin/; nothing when it has no sources.
+function(turnout_program name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBS")
+  if(NOT arg_SOURCES)
+    return()
+  endif()
+  add_executable(${name} ${arg_SOURCES})
+  target_link_libraries(${name} PRIVATE turnout_config turnout_warnings ${arg_LIBS})
+  set_target_properties(${name} PROPERTIES CXX_EXTENSIONS OFF CXX_VISIBILITY_PRESET hidden)
+endfunction()
+
+# turnout_test(NAME SOURCES ... LIBS ...): a Catch2 program in tests/ of the build tree and its one entry in ctest.
+function(turnout_test name)
+  turnout_program(${name} ${ARGN})
+  target_link_libraries(${name} PRIVATE Catch2::Catch2WithMain)
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  add_test(NAME ${name} COMMAND ${name})
+  set_tests_properties(${name} PROPERTIES TIMEOUT 300 SKIP_RETURN_CODE 4
+    ENVIRONMENT "TURNOUT_MODELS=${CMAKE_SOURCE_DIR}/build/models;TURNOUT_SOURCE=${CMAKE_SOURCE_DIR}")
+  set_property(GLOBAL APPEND PROPERTY TURNOUT_TEST_PROGRAMS ${name})
+endfunction()
