@@ -6,25 +6,21 @@ foreach(part IN ITEMS ONEDNN OPENBLAS KOKKOS VIRTUAL)
 endforeach()
 configure_file(${CMAKE_SOURCE_DIR}/cmake/templates/turnout_config.hpp.in ${CMAKE_BINARY_DIR}/generated/turnout_config.hpp)
 
-# turnout_write_list(TEMPLATE FORMAT NAME...): fills @declarations@ and @calls@ of a template, one line a name.
-function(turnout_write_list template declaration call)
-  set(declarations "")
+# turnout_write_list(TEMPLATE CALL NAME...): fills @calls@ of a template, one line a name.
+function(turnout_write_list template call)
   set(calls "")
   foreach(name IN LISTS ARGN)
-    string(REPLACE NAME ${name} line "${declaration}")
-    string(APPEND declarations "${line}\n")
     string(REPLACE NAME ${name} line "${call}")
     string(APPEND calls "  ${line}\n")
   endforeach()
   configure_file(${CMAKE_SOURCE_DIR}/cmake/templates/${template}.in ${CMAKE_BINARY_DIR}/generated/${template} @ONLY)
 endfunction()
 
-set(turnout_backends reference cpu)
+set(turnout_backends cpu)
 if(TURNOUT_BUILD_VIRTUAL)
   list(APPEND turnout_backends virtual)
 endif()
-turnout_write_list(backend_list.cpp "std::unique_ptr<Backend> make_NAME_backend();"
-  "backends.push_back(make_NAME_backend());" ${turnout_backends})
+turnout_write_list(backend_list.cpp "backends.push_back(make_NAME_backend());" ${turnout_backends})
 
 set(turnout_providers "")
 foreach(part IN ITEMS ONEDNN OPENBLAS KOKKOS)
@@ -33,8 +29,7 @@ foreach(part IN ITEMS ONEDNN OPENBLAS KOKKOS)
     list(APPEND turnout_providers ${name})
   endif()
 endforeach()
-turnout_write_list(cpu_providers.cpp "void register_NAME_kernels(KernelRegistry& registry);"
-  "register_NAME_kernels(registry);" ${turnout_providers})
+turnout_write_list(cpu_providers.cpp "register_NAME_kernels(registry);" ${turnout_providers} reference)
 
 function(turnout_print_summary)
   message(STATUS "Turnout ${PROJECT_VERSION}, ${CMAKE_BUILD_TYPE}, for processor ${TURNOUT_CPU_ARCH}")
