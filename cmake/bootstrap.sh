@@ -62,31 +62,9 @@ packages() {
 
 # The virtual environment with what fetch.py itself needs.
 base_venv() {
-  local host=${TURNOUT_PYTHON:-python3} key
-  command -v "$host" >/dev/null || fail "no $host: install python3 and python3-venv, or set TURNOUT_PYTHON"
-  "$host" -c 'import sys; sys.exit(sys.version_info < (3, 10))' || fail "$host is older than Python 3.10"
-  if [ ! -x "$python" ] || ! "$python" -c '' 2>/dev/null; then
-    rm -rf "$venv"
-    "$host" -m venv "$venv" || fail "no virtual environment could be made: install python3-venv"
-  fi
-  key=$(fetch key @fetch)
-  up_to_date "$venv/.fetch" "$key" && return
-  install_wheels @fetch
-  done_with "$venv/.fetch" "$key"
-}
-
-# Installs the wheels of the named groups, from checked archives alone.
-install_wheels() {
-  local files
-  files=$(fetch archives "$@")
-  mapfile -t files <<<"$files"
-  quietly pip "$python" -m pip install --disable-pip-version-check --no-index --no-deps "${files[@]}"
-}
-
-venv() {
   local wanted=(numpy onnx @models) key
   base_venv
-  [ "${1:-}" = test ] && wanted+=(onnxruntime flatbuffers)
+  [ "${1:-}" != test ] || wanted+=(onnxruntime flatbuffers)
   key=$(fetch key "${wanted[@]}")
   up_to_date "$venv/.models${1:+-$1}" "$key" && return
   "$python" -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' || fail \
@@ -95,6 +73,7 @@ venv() {
   say "installing Python packages into build/venv"
   install_wheels "${wanted[@]}"
   done_with "$venv/.models${1:+-$1}" "$key"
+  done_with "$venv/.models" "$(fetch key numpy onnx @models)"
 }
 
 install_onednn() {
@@ -175,10 +154,10 @@ deps() {
 }
 
 models() {
-  venv
-  fetch models "$models" opennsfw
-  [ "${1:-}" != test ] || fetch models "$models"
+  venv ${1:+"$1"}
+  if [ "${1:-}" = test ]; then fetch models "$models"; else fetch models "$models" opennsfw; fi
   "$python" "$root/tools/models/prepare.py" --models "$models" ${1:+--all}
+  [ "${1:-}" != test ] || "$python" "$root/tools/models/expected.py" --models "$models"
 }
 
 [ $# -gt 0 ] || { sed -n '2,10s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 2; }
