@@ -62,6 +62,28 @@ packages() {
 
 # The virtual environment with what fetch.py itself needs.
 base_venv() {
+  local host=${TURNOUT_PYTHON:-python3} key
+  command -v "$host" >/dev/null || fail "no $host: install python3 and python3-venv, or set TURNOUT_PYTHON"
+  "$host" -c 'import sys; sys.exit(sys.version_info < (3, 10))' || fail "$host is older than Python 3.10"
+  if [ ! -x "$python" ] || ! "$python" -c '' 2>/dev/null; then
+    rm -rf "$venv"
+    "$host" -m venv "$venv" || fail "no virtual environment could be made: install python3-venv"
+  fi
+  key=$(fetch key @fetch)
+  up_to_date "$venv/.fetch" "$key" && return
+  install_wheels @fetch
+  done_with "$venv/.fetch" "$key"
+}
+
+# Installs the wheels of the named groups, from checked archives alone.
+install_wheels() {
+  local files
+  files=$(fetch archives "$@")
+  mapfile -t files <<<"$files"
+  quietly pip "$python" -m pip install --disable-pip-version-check --no-index --no-deps "${files[@]}"
+}
+
+venv() {
   local wanted=(numpy onnx @models) key
   base_venv
   [ "${1:-}" != test ] || wanted+=(onnxruntime flatbuffers)
