@@ -1,6 +1,7 @@
-// bind(): sizes for symbols, then one pass over the nodes in order. A node's output specs come from
-// its op's infer rule. Where all inputs are known and the outputs are small, the outputs are
-// computed too: so `shape -> gather -> concat -> reshape` chains resolve as the pass goes along.
+// Graph::bind(): sizes for symbols, then one pass over the nodes in order. A node's output specs
+// come from its op's infer rule. Where all inputs are known and the outputs are small, the outputs
+// are computed too: so `shape -> gather -> concat -> reshape` chains resolve as the pass goes
+// along.
 #include <algorithm>
 
 #include "core/graph.hpp"
@@ -54,15 +55,15 @@ std::vector<Tensor> evaluate(const NodeInfo& info, std::span<const Tensor* const
   return outputs;
 }
 
-Graph bind(const Graph& graph, const Bindings& sizes) {
-  Graph bound = graph;
+Graph Graph::bind(const Bindings& sizes) const {
+  Graph bound = *this;
   std::vector<std::string> missing;
   for (ValueId id : bound.inputs_) {
     Value& input = bound.values_[id.index];
     input.spec.shape = bound_shape(input, sizes, missing);
   }
   if (!missing.empty()) {
-    fail(ErrorCode::invalid_argument, "graph '{}': no size given for dimension {}", graph.name(),
+    fail(ErrorCode::invalid_argument, "graph '{}': no size given for dimension {}", name_,
          fmt::join(missing, ", "));
   }
   for (std::uint32_t n = 0; n < bound.nodes_.size(); ++n) {

@@ -86,12 +86,14 @@ class Graph {
 
   /// Symbols of the inputs, in order of appearance.
   std::vector<std::string> symbols() const;
+  /// A copy whose symbols have sizes and whose values all have specs. Small values that follow from
+  /// them (shape arithmetic) become `known`. Error that lists the symbols without a size.
+  Graph bind(const Bindings& sizes) const;
   bool bound() const { return bound_; }
   NodeInfo info(NodeId id) const;
 
  private:
   friend class GraphBuilder;
-  friend Graph bind(const Graph& graph, const Bindings& sizes);
 
   std::string name_;
   std::vector<Node> nodes_;
@@ -143,10 +145,6 @@ class GraphBuilder {
   std::map<std::string, int, std::less<>> value_names_;
   std::map<std::string, int, std::less<>> node_names_;
 };
-
-/// Gives symbols their sizes and infers every spec. Small values that follow from them (shape
-/// arithmetic) become `known`. Symbols not named are an Error that lists them.
-Graph bind(const Graph& graph, const Bindings& sizes);
 
 /// Computes the outputs of a node whose inputs are all known, by its reference. Host, blocking.
 std::vector<Tensor> evaluate(const NodeInfo& info, std::span<const Tensor* const> inputs);
