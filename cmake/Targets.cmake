@@ -52,7 +52,7 @@ function(turnout_test name)
   target_link_libraries(${name} PRIVATE Catch2::Catch2WithMain)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   add_test(NAME ${name} COMMAND ${name})
-  set_tests_properties(${name} PROPERTIES TIMEOUT 300 SKIP_RETURN_CODE 4
+  set_tests_properties(${name} PROPERTIES TIMEOUT 300 LABELS unit SKIP_RETURN_CODE 4
     ENVIRONMENT "TURNOUT_MODELS=${CMAKE_SOURCE_DIR}/build/models;TURNOUT_SOURCE=${CMAKE_SOURCE_DIR}")
   set_property(GLOBAL APPEND PROPERTY TURNOUT_TEST_PROGRAMS ${name})
 endfunction()
