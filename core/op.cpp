@@ -1,6 +1,7 @@
 #include "core/op.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace turnout {
 
@@ -51,6 +52,18 @@ Tolerance tolerance_of(const OpDef& op, DType dtype) {
     default:
       return {0, 0, false, "integers are exact"};
   }
+}
+
+Tolerance tolerance_of(const NodeInfo& info, DType dtype) {
+  Tolerance tolerance = tolerance_of(*info.op, dtype);
+  if (info.op->terms == nullptr || !is_floating(dtype)) return tolerance;
+  // Sums are kept in float, or in double for f64. Roundings of n terms of random sign add up like
+  // sqrt(n) relative to the range of the results; where terms of about 1 cancel, up to n remains.
+  const double terms = std::max(info.op->terms(info), 1.0);
+  const double unit = dtype == DType::f64 ? 0x1p-53 : 0x1p-24;
+  tolerance.relative += 4 * std::sqrt(terms) * unit;
+  tolerance.absolute += terms * unit / 2;
+  return tolerance;
 }
 
 void OpRegistry::add(OpDef def) {

@@ -81,6 +81,7 @@ struct OpDef {
   using Decompose = std::vector<ValueId> (*)(const NodeInfo&, std::span<const ValueId> inputs,
                                              GraphBuilder&);
   using ToleranceRule = Tolerance (*)(DType);
+  using TermsRule = double (*)(const NodeInfo&);
 
   static constexpr int kVariadic = 1 << 20;
 
@@ -100,6 +101,7 @@ struct OpDef {
   Reference reference = nullptr;
   Decompose decompose = nullptr;  ///< set: the op is replaced by others before kernels are chosen
   ToleranceRule tolerance = nullptr;  ///< null: default_tolerance
+  TermsRule terms = nullptr;          ///< length of the sum behind one output element; null: short
   Gradient gradient{};
 
   /// Inputs whose values decide output shapes or the loop structure ("axes", "shape", "pads"). They
@@ -114,6 +116,8 @@ struct OpDef {
 
 Cost cost_of(const NodeInfo& info);
 Tolerance tolerance_of(const OpDef& op, DType dtype);
+/// The same for one node: wider by what a sum of `OpDef::terms` terms, in any order, can lose.
+Tolerance tolerance_of(const NodeInfo& info, DType dtype);
 
 /// Ops by name. Filled once, then immutable; pointers to its OpDefs stay valid as long as it lives.
 class OpRegistry {
