@@ -13,65 +13,64 @@ namespace turnout {
 /// sum of ties is taken, and of those the one with the fewest nodes on the sink's side. So the
 /// answer depends on the edges and on the order they were added in, and on nothing else.
 ///
-/// Rounding: a residual capacity below 1e-12 of its edge's own scale counts as zero, so the cut
-/// found is within 1e-12 (relative) of the least one, however far apart the capacities are.
+/// Rounding: a residual counts as zero below 1e-13 of the most it ever was. So each edge of the cut
+/// is off by its own rounding only, and capacities of 1e-300 and 1e300 can stand side by side.
 ///
 /// Complexity: Dinic's algorithm, O(nodes^2 * edges) at worst, close to linear on op graphs.
 /// Source: Dinic 1970; the tie stage uses that every least cut is closed under residual edges
 /// (Picard and Queyranne 1980).
 /// One thread at a time; nothing blocks; throws nothing but std::bad_alloc.
 class MinCut {
-public:
-    static constexpr int kSource = 0;
-    static constexpr int kSink = 1;
-    static constexpr double kInfinite = std::numeric_limits<double>::infinity();
+ public:
+  static constexpr int kSource = 0;
+  static constexpr int kSink = 1;
+  static constexpr double kInfinite = std::numeric_limits<double>::infinity();
 
-    /// Returns the new node's index; source and sink are there from the start.
-    int add_node() { return node_count_++; }
+  /// Returns the new node's index; source and sink are there from the start.
+  int add_node() { return node_count_++; }
 
-    /// An edge `from` -> `to`. `capacity` >= 0 and finite. `scale` is the size of the numbers the
-    /// capacity was computed from, where that is more than the capacity itself (a difference).
-    void add_edge(int from, int to, double capacity, std::int64_t ties = 0, double scale = 0.0);
+  /// An edge `from` -> `to`. `capacity` >= 0 and finite; all capacities together must be finite.
+  void add_edge(int from, int to, double capacity, std::int64_t ties = 0);
 
-    /// An edge no cut may take. `scale`: the most flow it can be asked to carry. Source and sink
-    /// must not be joined by such edges alone.
-    void add_infinite_edge(int from, int to, double scale);
+  /// An edge no cut may take. Source and sink must not be joined by such edges alone.
+  void add_infinite_edge(int from, int to);
 
-    /// Cuts; call once. Element i is true where node i is on the sink's side.
-    std::vector<char> solve();
+  /// Cuts; call once. Element i is true where node i is on the sink's side.
+  std::vector<char> solve();
 
-private:
-    struct Arc {
-        int to = 0;
-        int reverse = 0;  ///< index of the opposite arc
-        double residual = 0.0;
-        double tolerance = 0.0;  ///< a residual up to this counts as zero
-        double ties = 0.0;
-    };
-    struct Edge {
-        int from = 0;
-        int to = 0;
-        double capacity = 0.0;
-        double tolerance = 0.0;
-        double ties = 0.0;
-    };
+ private:
+  struct Arc {
+    int to = 0;
+    int reverse = 0;  ///< index of the opposite arc
+    double residual = 0.0;
+    double tolerance = 0.0;  ///< a residual up to this counts as zero
+    double ties = 0.0;
 
-    void build_arcs();
-    void maximise_flow();
-    bool label_distances();
-    void augment_level();
-    void prepare_tie_stage();
-    bool least_cut_is_unique() const;
-    bool open(const Arc& arc) const { return arc.residual > arc.tolerance; }
+    void give(double flow);
+  };
+  struct Edge {
+    int from = 0;
+    int to = 0;
+    double capacity = 0.0;
+    double ties = 0.0;
+  };
 
-    int node_count_ = 2;
-    bool has_ties_ = false;
-    std::vector<Edge> edges_;
-    std::vector<Arc> arcs_;         ///< grouped by tail
-    std::vector<int> first_arc_;    ///< node -> first arc; one element more than nodes
-    std::vector<int> distance_;     ///< arcs to the sink, -1: the sink can't be reached
-    std::vector<int> current_arc_;  ///< arcs before it lead nowhere in this phase
-    std::vector<int> queue_;
+  void build_arcs();
+  void maximise_flow();
+  bool label_distances();
+  void augment_level();
+  void prepare_tie_stage();
+  bool least_cut_is_unique() const;
+  bool open(const Arc& arc) const { return arc.residual > arc.tolerance; }
+
+  int node_count_ = 2;
+  bool has_ties_ = false;
+  std::vector<Edge> edges_;
+  std::vector<Arc> arcs_;         ///< grouped by tail
+  std::vector<int> first_arc_;    ///< node -> first arc; one element more than nodes
+  std::vector<int> distance_;     ///< arcs to the sink, -1: the sink can't be reached
+  std::vector<int> current_arc_;  ///< arcs before it lead nowhere in this phase
+  std::vector<int> queue_;
 };
 
 }  // namespace turnout
