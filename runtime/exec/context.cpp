@@ -1,0 +1,152 @@
+#include "runtime/exec/context.hpp"
+
+#include <chrono>
+#include <map>
+
+namespace turnout {
+
+Context::Context(const Program& program, const Plan& plan) : program_(program), plan_(plan) {
+  for (std::size_t d = 0; d < plan.devices.size(); ++d) {
+    const std::size_t bytes = program.arena_bytes[d];
+    Device& device = *plan.devices[d].device;
+    arenas_.push_back(bytes == 0 ? nullptr : device.allocate(bytes, MemoryKind::device));
+  }
+  for (int lane = 0; lane < program.lanes; ++lane) {
+    const int device = lane == 0 ? 0 : (lane - 1) / 3 + 1;
+    streams_.push_back(plan.devices[static_cast<std::size_t>(device)].device->make_stream());
+  }
+  events_.resize(program.steps.size());
+  for (std::size_t s = 0; s < program.steps.size(); ++s) {
+    if (!program.steps[s].records) continue;
+    events_[s] = streams_[static_cast<std::size_t>(program.steps[s].lane)]->device().make_event();
+  }
+  fill_operands();
+}
+
+Context::~Context() { drain(); }
+
+Operand Context::operand(int location, std::uint32_t index) {
+  if (location < 0) return {};
+  const Location& place = program_.locations[static_cast<std::size_t>(location)];
+  const auto device = static_cast<std::size_t>(place.device);
+  const auto at = [&](const std::shared_ptr<Buffer>& block) -> Operand {
+    return {static_cast<std::byte*>(block->address()) + place.offset, block->device()};
+  };
+  switch (place.source) {
+    case Location::Source::arena:
+      return at(arenas_[device]);
+    case Location::Source::constant:
+      if (program_.constant_blocks[device] != nullptr) return at(program_.constant_blocks[device]);
+      return {};  // of the host: filled in by fill_operands
+    case Location::Source::input:
+      patches_.push_back({index, place.io_index, false});
+      return {};
+    case Location::Source::output:
+      patches_.push_back({index, place.io_index, true});
+      return {};
+  }
+  return {};
+}
+
+void Context::fill_operands() {
+  std::size_t count = 0;
+  for (const ExecStep& step : program_.steps) count += step.inputs.size() + step.outputs.size();
+  operands_.reserve(count);
+  std::map<std::size_t, void*> host_constants;
+  for (const auto& [location, tensor] : program_.host_constants) {
+    host_constants[location] = tensor.address();
+  }
+  const auto add = [&](int location) {
+    operands_.push_back(operand(location, static_cast<std::uint32_t>(operands_.size())));
+    if (location < 0 || operands_.back().address != nullptr) return;
+    const auto at = host_constants.find(static_cast<std::size_t>(location));
+    if (at != host_constants.end()) operands_.back().address = at->second;
+  };
+  for (const ExecStep& step : program_.steps) {
+    Launch launch;
+    launch.first_input = static_cast<std::uint32_t>(operands_.size());
+    for (int location : step.inputs) add(location);
+    launch.first_output = static_cast<std::uint32_t>(operands_.size());
+    for (int location : step.outputs) add(location);
+    const Operand workspace = operand(step.workspace, 0);
+    const Device& runs_on = streams_[static_cast<std::size_t>(step.lane)]->device();
+    const Device* device = runs_on.info().is_host ? nullptr : &runs_on;
+    launch.args = KernelArgs({operands_.data() + launch.first_input, step.inputs.size()},
+                             {operands_.data() + launch.first_output, step.outputs.size()},
+                             workspace, device);
+    launches_.push_back(launch);
+  }
+}
+
+void Context::patch(std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+  for (const Patch& p : patches_) {
+    const Tensor& tensor = p.is_output ? outputs[static_cast<std::size_t>(p.io_index)]
+                                       : inputs[static_cast<std::size_t>(p.io_index)];
+    operands_[p.operand].address = tensor.address();
+  }
+}
+
+void Context::issue(std::size_t index) {
+  const ExecStep& step = program_.steps[index];
+  Stream& stream = *streams_[static_cast<std::size_t>(step.lane)];
+  for (int other : step.waits) stream.wait(*events_[static_cast<std::size_t>(other)]);
+  const Launch& launch = launches_[index];
+  if (step.kind == ExecStep::Kind::run) {
+    stream.launch(*step.kernel, launch.args);
+  } else {
+    const Operand& from = operands_[launch.first_input];
+    const Operand& to = operands_[launch.first_output];
+    const Location& place = program_.locations[static_cast<std::size_t>(step.outputs[0])];
+    stream.copy(to.address, to.device, from.address, from.device, place.bytes);
+  }
+  if (step.records) stream.record(*events_[index]);
+}
+
+void Context::drain() noexcept {
+  for (const auto& stream : streams_) {
+    try {
+      stream->synchronize();
+    } catch (...) {  // NOLINT: the first error is on its way to the caller already
+    }
+  }
+}
+
+void Context::run(std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+  patch(inputs, outputs);
+  try {
+    for (std::size_t s = 0; s < program_.steps.size(); ++s) issue(s);
+    for (std::size_t lane = 1; lane < streams_.size(); ++lane) streams_[lane]->synchronize();
+  } catch (...) {
+    drain();
+    throw;
+  }
+}
+
+void Context::run_timed(std::span<const Tensor> inputs, std::span<Tensor> outputs,
+                        std::vector<double>& step_seconds) {
+  using Clock = std::chrono::steady_clock;
+  step_seconds.assign(program_.steps.size(), 0);
+  patch(inputs, outputs);
+  try {
+    for (std::size_t s = 0; s < program_.steps.size(); ++s) {
+      const ExecStep& step = program_.steps[s];
+      const auto lane = static_cast<std::size_t>(step.lane);
+      for (int other : step.waits) events_[static_cast<std::size_t>(other)]->synchronize();
+      const auto begin = Clock::now();
+      issue(s);
+      streams_[lane]->synchronize();
+      const bool by_clock = lane == 0 || !streams_[lane]->device().info().is_virtual;
+      step_seconds[s] = by_clock ? std::chrono::duration<double>(Clock::now() - begin).count()
+                                 : step.predicted_seconds;
+    }
+  } catch (...) {
+    drain();
+    throw;
+  }
+}
+
+std::size_t Context::arena_bytes(int device) const {
+  return program_.arena_bytes[static_cast<std::size_t>(device)];
+}
+
+}  // namespace turnout

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "runtime/exec/program.hpp"
+
+namespace turnout {
+
+/// What one run needs of its own: arenas, streams, events, operand tables. Serves one run at a
+/// time; everything is allocated here, run() allocates and locks nothing of its own.
+class Context {
+ public:
+  /// Error out_of_memory naming the device whose arena doesn't fit.
+  Context(const Program& program, const Plan& plan);
+  ~Context();
+
+  /// Runs the program on host tensors: specs as the graph's inputs and outputs, checked by the
+  /// caller. Blocks until the outputs are there. After an error the context can be used again.
+  void run(std::span<const Tensor> inputs, std::span<Tensor> outputs);
+
+  /// The same, keeping the time of each step: steps of the host as measured, steps and copies of
+  /// virtual devices as predicted. Slower than run(): every step is waited for.
+  void run_timed(std::span<const Tensor> inputs, std::span<Tensor> outputs,
+                 std::vector<double>& step_seconds);
+
+  std::size_t arena_bytes(int device) const;
+
+ private:
+  struct Launch {
+    KernelArgs args;
+    std::uint32_t first_input = 0;
+    std::uint32_t first_output = 0;
+  };
+  struct Patch {
+    std::uint32_t operand;
+    int io_index;
+    bool is_output;
+  };
+
+  void fill_operands();
+  Operand operand(int location, std::uint32_t index);
+  void patch(std::span<const Tensor> inputs, std::span<Tensor> outputs);
+  void issue(std::size_t step);
+  void drain() noexcept;
+
+  const Program& program_;
+  const Plan& plan_;
+  std::vector<std::shared_ptr<Buffer>> arenas_;   // per device
+  std::vector<std::unique_ptr<Stream>> streams_;  // per lane
+  std::vector<std::unique_ptr<Event>> events_;    // per step; null: nobody waits
+  std::vector<Operand> operands_;
+  std::vector<Launch> launches_;  // per step
+  std::vector<Patch> patches_;
+};
+
+}  // namespace turnout

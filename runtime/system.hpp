@@ -1,0 +1,48 @@
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/backend.hpp"
+
+namespace turnout {
+
+/// A device that takes part in a plan, with the kernels that may run on it.
+struct DeviceSlot {
+  std::string label;  ///< as the user wrote it: "cpu", "cpu:onednn", "virtual:v100"
+  Device* device = nullptr;
+  const KernelRegistry* kernels = nullptr;
+  std::vector<std::string> providers;  ///< allowed, best first
+  int threads = 1;                     ///< host devices
+  const DeviceInfo& info() const { return device->info(); }
+};
+
+/// The backends of this build and the devices opened through them. Sessions share one; it has to
+/// outlive them and every tensor on its devices. Thread-safe after construction.
+class System {
+ public:
+  System();
+
+  /// Opens "cpu", "cpu:PROVIDER[+PROVIDER...]" or "virtual:PROFILE".
+  /// "cpu:onednn" prefers that provider and leaves to the other ones what it refuses; never the
+  /// reference. `providers`, if not empty, are the only ones allowed on the CPU.
+  /// `threads`: of the host; 0 means every core.
+  /// Error not_found for unknown devices or providers, naming what there is.
+  DeviceSlot open(std::string_view label, std::span<const std::string> providers = {},
+                  int threads = 0);
+
+  std::span<const std::unique_ptr<Backend>> backends() const { return backends_; }
+  const KernelRegistry& kernels(const Backend& backend) const;
+
+ private:
+  std::vector<std::unique_ptr<Backend>> backends_;
+  std::vector<KernelRegistry> registries_;  // one a backend
+};
+
+/// Number of cores this process may use.
+int core_count();
+
+}  // namespace turnout
