@@ -7,15 +7,9 @@
 #include <string_view>
 #include <vector>
 
-namespace turnout {
+#include "core/device.hpp"
 
-/// One number of a profile with where it comes from.
-struct Figure {
-  double value = 0;
-  std::string
-      evidence;  ///< "spec" (a public sheet), "measured" or "default" (assumed; `source` says why)
-  std::string source;  ///< the document and table, or the reason of a default
-};
+namespace turnout {
 
 /// Peak rates in floating-point (int8: integer) operations per second, dense. A missing rate: the
 /// sheet states none.
@@ -35,7 +29,8 @@ struct LinkProfile {
   Figure latency_s;
 };
 
-/// What is known about one device without having it. Schema and units: docs/profiles.md.
+/// What is known about one device without having it. Schema and units: docs/profiles.md. The
+/// evidence of a figure is spec, measured or fallback ("default" in the file).
 struct GpuProfile {
   std::string name;        ///< lower case, such as h100-pcie
   std::string title;       ///< for people
@@ -67,6 +62,8 @@ struct GpuProfile {
 
 /// Longest profile that is read.
 inline constexpr std::size_t kMaxProfileBytes = std::size_t{1} << 20;
+/// Longest name of a profile or a link.
+inline constexpr std::size_t kMaxProfileName = 64;
 
 /// Loads a profile: the name of a shipped one or of an alias (`h100`), or the path of a JSON file
 /// (it contains '/' or ends in .json). Either may end in a link: `@pcie3`, `@pcie4x8`. Files are
@@ -83,6 +80,11 @@ std::vector<std::string> shipped_profiles();
 /// A PCI Express link by rule: generation 3 to 5, lanes 1, 2, 4, 8 or 16. All figures are defaults;
 /// the rule is in docs/profiles.md. `spec` is such as "pcie4" (16 lanes) or "pcie4x8".
 LinkProfile pcie_link(std::string_view spec);
+
+/// What the planner sees of a device with this profile: peaks are best_flops_per_s(). A class
+/// without a rate of its own gets that of f32, as a fallback that says so. `device_name` is such as
+/// "virtual:v100".
+DeviceInfo device_info(const GpuProfile& profile, std::string_view device_name);
 
 /// A shipped profile as it was built in.
 struct EmbeddedProfile {

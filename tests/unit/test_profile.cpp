@@ -144,8 +144,8 @@ TEST_CASE("every shipped profile loads and is consistent") {
       CHECK(profile.matrix_flops_per_s.f16->value > profile.vector_rate(RateClass::f32)->value);
     CHECK(profile.link.pageable_h2d_bytes_per_s.value < profile.link.h2d_bytes_per_s.value);
     CHECK(profile.link.h2d_bytes_per_s.value < profile.memory_bandwidth_bytes_per_s.value);
-    CHECK(profile.launch_overhead_s.evidence == "default");
-    CHECK(profile.memory_bytes.evidence == "spec");
+    CHECK(profile.launch_overhead_s.evidence == Evidence::fallback);
+    CHECK(profile.memory_bytes.evidence == Evidence::spec);
   }
 }
 
@@ -207,7 +207,7 @@ TEST_CASE("alias and link") {
   // 16 GT/s x 16 lanes x 128/130 / 8 bits = 31.5 GB/s, of which 82 %.
   CHECK_THAT(fast.link.h2d_bytes_per_s.value, WithinRel(0.82 * 31.508e9, 1e-3));
   CHECK_THAT(fast.link.pageable_d2h_bytes_per_s.value, WithinRel(8.19e9, 1e-2));
-  CHECK(fast.link.h2d_bytes_per_s.evidence == "default");
+  CHECK(fast.link.h2d_bytes_per_s.evidence == Evidence::fallback);
   CHECK(slow.memory_bandwidth_bytes_per_s.value ==
         load_profile("h100").memory_bandwidth_bytes_per_s.value);
   for (const auto* spec : {"v100@pcie6", "v100@pcie2", "v100@", "v100@pcie", "v100@pcie4x3",
@@ -218,6 +218,39 @@ TEST_CASE("alias and link") {
     CHECK(refusal.code == ErrorCode::invalid_argument);
     CHECK_THAT(refusal.message, ContainsSubstring("unknown link '") &&
                                     ContainsSubstring("known: pcie3, pcie4, pcie5"));
+  }
+}
+
+TEST_CASE("a device's figures come from its profile") {
+  const auto profile = load_profile("v100@pcie4");
+  const auto info = device_info(profile, "virtual:v100@pcie4");
+  CHECK(info.name == "virtual:v100@pcie4");
+  CHECK(info.is_virtual);
+  CHECK(!info.is_host);
+  CHECK(info.compute_units == 80);
+  CHECK(info.memory_bytes.value == 16.0 * (1 << 30));
+  CHECK(info.peak(DType::f32).value == 15.7e12);
+  CHECK(info.peak(DType::f16).value == 125e12);
+  CHECK(info.link.name == "pcie4x16");
+  CHECK(info.link.h2d_bytes_per_s.value == profile.link.h2d_bytes_per_s.value);
+  // No class is free of charge: without a rate of its own it runs as f32, and says that this is
+  // assumed.
+  CHECK(info.peak(DType::bf16).value == 15.7e12);
+  CHECK(info.peak(DType::bf16).evidence == Evidence::fallback);
+  CHECK(info.peak(DType::f32).evidence == Evidence::spec);
+  for (const auto& name : shipped_profiles()) {
+    const auto device = device_info(load_profile(name), name);
+    for (const Figure* figure :
+         {&device.memory_bytes, &device.peak_f64, &device.peak_f32, &device.peak_tf32,
+          &device.peak_f16, &device.peak_bf16, &device.peak_i8, &device.memory_bytes_per_s,
+          &device.l2_bytes, &device.launch_seconds, &device.synchronize_seconds, &device.clock_hz,
+          &device.tdp_watts, &device.link.latency_seconds, &device.link.h2d_bytes_per_s,
+          &device.link.d2h_bytes_per_s, &device.link.pageable_h2d_bytes_per_s,
+          &device.link.pageable_d2h_bytes_per_s}) {
+      CHECK(figure->known());
+      CHECK(figure->value > 0);
+      CHECK(!figure->source.empty());
+    }
   }
 }
 
@@ -241,7 +274,7 @@ TEST_CASE("a profile is read from a file") {
   text = replaced(text, "\"evidence\": \"default\"", "\"evidence\": \"measured\"");
   const auto path = folder.write("mine.json", text);
   CHECK(load_profile(path).name == "mine");
-  CHECK(load_profile(path).base_clock_hz.evidence == "measured");
+  CHECK(load_profile(path).base_clock_hz.evidence == Evidence::measured);
   CHECK(load_profile(path + "@pcie5x4").link.name == "pcie5x4");
   CHECK(load_profile(folder.write("with@sign", text)).name == "mine");
 }
