@@ -37,7 +37,7 @@ LIBRARIES = {
     r"(oneapi/)?dnnl": ["backends/cpu/onednn"],
     r"cblas|openblas": ["backends/cpu/openblas"],
     r"Kokkos_": ["backends/kokkos", "backends/cpu", "backends/gpu"],
-    r"onnx\.pb\.h|google/": ["runtime/onnx"],
+    r"onnx\.pb\.h|google/": ["runtime/onnx", "runtime/io"],
     r"nlohmann/": ["runtime", "backends/gpu", "tools"],
     r"CLI/": ["tools"],
     r"omp\.h": ["backends", "runtime"],
