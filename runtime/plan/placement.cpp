@@ -62,7 +62,7 @@ Placement place(const PlacementProblem& problem, const PlacementOptions& options
   }
   if (options.check_memory && !index.fits(found.devices)) {
     lower_bound = memory_lower_bound(index, lower_bound);
-    const LimitedPlacement limited = place_within_memory(index, found, options.max_rounds);
+    const LimitedPlacement limited = place_within_memory(index, found);
     found = limited.best;
     placement.feasible = limited.feasible;
     placement.method += ", memory multipliers";

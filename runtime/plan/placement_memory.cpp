@@ -10,7 +10,8 @@
 // Repair: of each placement that doesn't fit, the longest prefix (and suffix) that does is kept,
 // and the rest goes to the smallest placement: every node on the host that can run there. A
 // device's peak only falls when a node leaves it, so the smallest placement fits if any does.
-// At last single nodes and runs of neighbours move while the sum falls and memory suffices.
+// At last single nodes and runs of neighbours move, and in small graphs pairs change places, while
+// the sum falls and memory suffices.
 //
 // Lower bound: for any m >= 0, a placement that fits has constants <= limit on each device, so
 // serial sum >= min over placements (serial sum + m * constants) - m * limit.
@@ -30,9 +31,10 @@ namespace {
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
 constexpr double kLargestCost = 1e290;
 constexpr int kGrowSteps = 40;
-constexpr int kBisectSteps = 12;
+constexpr int kBisectSteps = 8;
 constexpr int kPolishPasses = 4;
 constexpr double kBoundRounding = 1e-11;
+constexpr int kMostExchanged = 128;  // nodes; all pairs of them are tried
 constexpr int kSearchSteps = 20000;
 
 // Nodes that can't run on a device because they alone exceed its memory.
@@ -174,19 +176,25 @@ class SmallestPlacement {
 
 class LimitedSearch {
  public:
-  LimitedSearch(const PlacementIndex& index, int max_rounds)
-      : index_(index), max_rounds_(max_rounds), smallest_(SmallestPlacement(index).find()) {
+  explicit LimitedSearch(const PlacementIndex& index)
+      : index_(index), smallest_(SmallestPlacement(index).find()) {
     result_.best = {smallest_, index_.serial_seconds(smallest_)};
     result_.feasible = index_.fits(smallest_);
   }
 
   LimitedPlacement run(const PlacementCandidate& unlimited) {
-    consider(unlimited.devices);
-    if (result_.best.seconds > 0.0) search_prices();
+    std::vector<int> start = unlimited.devices;
+    for (int n = 0; n < index_.node_count; ++n) {
+      const auto node = static_cast<std::size_t>(n);
+      if (!index_.can_run(n, start[node])) start[node] = smallest_[node];
+    }
+    consider(start);
+    if (result_.best.seconds > 0.0) search_prices(start);
     for (int pass = 0; pass < kPolishPasses && result_.feasible; ++pass) {
       const double before = result_.best.seconds;
       move_single_nodes();
       move_runs();
+      if (index_.node_count <= kMostExchanged) exchange_nodes();
       if (result_.best.seconds >= before) break;
     }
     return result_;
@@ -222,17 +230,22 @@ class LimitedSearch {
   }
 
   // Returns what the multipliers lead to, and puts it to the result if it can.
-  std::vector<int> try_prices(const std::vector<double>& prices) {
+  std::vector<int> try_prices(const std::vector<double>& prices, const std::vector<int>& start) {
     const PlacementIndex priced_index = price_memory(index_, prices);
-    std::vector<int> devices = place_unlimited(priced_index, max_rounds_).devices;
-    consider(devices);
-    return devices;
+    PlacementCandidate found = {start, priced_index.serial_seconds(start)};
+    if (index_.device_count <= 2) {
+      found = place_pair(priced_index);
+    } else {
+      improve_placement(priced_index, 1, found);
+    }
+    consider(found.devices);
+    return found.devices;
   }
 
-  void search_prices() {
+  void search_prices(const std::vector<int>& unlimited) {
     std::vector<double> prices(index_.limit_bytes.size(), 0.0);
     std::vector<double> last = prices;
-    std::vector<int> devices = try_prices(prices);
+    std::vector<int> devices = try_prices(prices, unlimited);
     int grown = 0;
     for (; grown < kGrowSteps && !index_.fits(devices); ++grown) {
       last = prices;
@@ -243,49 +256,64 @@ class LimitedSearch {
             1e-3 * result_.best.seconds / std::max(index_.limit_bytes[d], 1.0);
         prices[d] = std::max(first_price, prices[d] * 4.0);
       }
-      devices = try_prices(prices);
+      devices = try_prices(prices, devices);
     }
     if (grown == kGrowSteps) return;
     std::vector<double> middle(prices.size());
     for (int step = 0; step < kBisectSteps; ++step) {
       std::transform(prices.begin(), prices.end(), last.begin(), middle.begin(),
                      [](double a, double b) { return 0.5 * (a + b); });
-      (index_.fits(try_prices(middle)) ? prices : last) = middle;
+      (index_.fits(try_prices(middle, devices)) ? prices : last) = middle;
     }
   }
 
   void move_single_nodes() {
     std::vector<int> devices = result_.best.devices;
     for (int n = 0; n < index_.node_count; ++n) {
-      for (int d = 0; d < index_.device_count; ++d) {
-        int& device = devices[static_cast<std::size_t>(n)];
-        if (device == d || !index_.can_run(n, d)) continue;
-        if (index_.move_seconds(n, d, devices) >= 0.0) continue;
-        const int old = device;
-        device = d;
-        if (!keep_if_fits(devices)) device = old;
-      }
+      for (int d = 0; d < index_.device_count; ++d) move_run(n, n + 1, d, devices);
     }
   }
 
   // Runs of 2, 4, 8, ... neighbours, each overlapping half of the one before.
   void move_runs() {
+    std::vector<int> devices = result_.best.devices;
     for (int length = 2; length / 2 < index_.node_count; length *= 2) {
       for (int first = 0; first < index_.node_count; first += length / 2) {
-        for (int d = 0; d < index_.device_count; ++d) {
-          std::vector<int> devices = result_.best.devices;
-          const int end = std::min(first + length, index_.node_count);
-          for (int n = first; n < end; ++n) {
-            if (index_.can_run(n, d)) devices[static_cast<std::size_t>(n)] = d;
-          }
-          if (index_.serial_seconds(devices) < result_.best.seconds) keep_if_fits(devices);
-        }
+        const int end = std::min(first + length, index_.node_count);
+        for (int d = 0; d < index_.device_count; ++d) move_run(first, end, d, devices);
       }
     }
   }
 
+  void exchange_nodes() {
+    std::vector<int> devices = result_.best.devices;
+    for (int a = 0; a < index_.node_count; ++a) {
+      for (int b = a + 1; b < index_.node_count; ++b) {
+        const int to_a = devices[static_cast<std::size_t>(b)];
+        const int to_b = devices[static_cast<std::size_t>(a)];
+        if (to_a == to_b || !index_.can_run(a, to_a) || !index_.can_run(b, to_b)) continue;
+        std::swap(devices[static_cast<std::size_t>(a)], devices[static_cast<std::size_t>(b)]);
+        if (index_.serial_seconds(devices) < result_.best.seconds) keep_if_fits(devices);
+        devices = result_.best.devices;
+      }
+    }
+  }
+
+  // `devices` is the best placement, before and after.
+  void move_run(int first, int end, int device, std::vector<int>& devices) {
+    double change = 0.0;
+    for (int n = first; n < end; ++n) {
+      int& now = devices[static_cast<std::size_t>(n)];
+      if (now == device || !index_.can_run(n, device)) continue;
+      change += index_.move_seconds(n, device, devices);
+      now = device;
+    }
+    if (change < 0.0) keep_if_fits(devices);
+    std::copy(result_.best.devices.begin() + first, result_.best.devices.begin() + end,
+              devices.begin() + first);
+  }
+
   const PlacementIndex& index_;
-  const int max_rounds_;
   const std::vector<int> smallest_;
   LimitedPlacement result_;
 };
@@ -293,10 +321,10 @@ class LimitedSearch {
 }  // namespace
 
 LimitedPlacement place_within_memory(const PlacementIndex& index,
-                                     const PlacementCandidate& unlimited, int max_rounds) {
+                                     const PlacementCandidate& unlimited) {
   const PlacementIndex possible = drop_oversized(index);
   const PlacementIndex& used = every_node_can_run(possible) ? possible : index;
-  return LimitedSearch(used, max_rounds).run(unlimited);
+  return LimitedSearch(used).run(unlimited);
 }
 
 double memory_lower_bound(const PlacementIndex& index, double unlimited_bound) {

@@ -12,7 +12,7 @@ struct LimitedPlacement {
 
 /// A fast placement within the memory limits. `unlimited` is the placement without them.
 LimitedPlacement place_within_memory(const PlacementIndex& index,
-                                     const PlacementCandidate& unlimited, int max_rounds);
+                                     const PlacementCandidate& unlimited);
 
 /// A lower bound on the serial sum within the memory limits, at least `unlimited_bound`, which
 /// must be one without them.

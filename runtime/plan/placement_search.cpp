@@ -53,8 +53,24 @@ std::vector<int> exchange(const PlacementIndex& index, const std::vector<int>& d
   return divide(index, devices, a, b, may_move);
 }
 
-// Runs all moves in turn until a whole round of them brings nothing.
-void improve(const PlacementIndex& index, int max_rounds, PlacementCandidate& best) {
+}  // namespace
+
+void keep_faster(const PlacementIndex& index, const std::vector<int>& devices,
+                 PlacementCandidate& best) {
+  const double seconds = index.serial_seconds(devices);
+  if (best.devices.size() == devices.size() && seconds >= best.seconds) return;
+  best = {devices, seconds};
+}
+
+PlacementCandidate place_pair(const PlacementIndex& index) {
+  PlacementCandidate best;
+  best.devices.assign(static_cast<std::size_t>(index.node_count), 0);
+  if (index.device_count == 2) best.devices = place_on_pair(index, 0, 1);
+  best.seconds = index.serial_seconds(best.devices);
+  return best;
+}
+
+void improve_placement(const PlacementIndex& index, int max_rounds, PlacementCandidate& best) {
   const std::vector<char> all(best.devices.size(), 1);
   int since_gain = 0;
   const int count = index.device_count;
@@ -77,23 +93,6 @@ void improve(const PlacementIndex& index, int max_rounds, PlacementCandidate& be
   }
 }
 
-}  // namespace
-
-void keep_faster(const PlacementIndex& index, const std::vector<int>& devices,
-                 PlacementCandidate& best) {
-  const double seconds = index.serial_seconds(devices);
-  if (best.devices.size() == devices.size() && seconds >= best.seconds) return;
-  best = {devices, seconds};
-}
-
-PlacementCandidate place_pair(const PlacementIndex& index) {
-  PlacementCandidate best;
-  best.devices.assign(static_cast<std::size_t>(index.node_count), 0);
-  if (index.device_count == 2) best.devices = place_on_pair(index, 0, 1);
-  best.seconds = index.serial_seconds(best.devices);
-  return best;
-}
-
 PlacementCandidate place_unlimited(const PlacementIndex& index, int max_rounds) {
   if (index.device_count <= 2) return place_pair(index);
   PlacementCandidate best;
@@ -103,14 +102,14 @@ PlacementCandidate place_unlimited(const PlacementIndex& index, int max_rounds) 
       keep_faster(index, place_on_pair(index, a, b), best);
     }
   }
-  improve(index, max_rounds, best);
+  improve_placement(index, max_rounds, best);
   PlacementCandidate other;
   std::vector<int> fastest(best.devices.size());
   for (int n = 0; n < index.node_count; ++n) {
     fastest[static_cast<std::size_t>(n)] = fastest_device(index, n);
   }
   keep_faster(index, fastest, other);
-  improve(index, max_rounds, other);
+  improve_placement(index, max_rounds, other);
   keep_faster(index, other.devices, best);
   return best;
 }

@@ -21,6 +21,10 @@ void keep_faster(const PlacementIndex& index, const std::vector<int>& devices,
 /// moves from the best pair.
 PlacementCandidate place_unlimited(const PlacementIndex& index, int max_rounds);
 
+/// Expansions and exchanges in turn, until a whole round of them brings nothing or `max_rounds` is
+/// reached.
+void improve_placement(const PlacementIndex& index, int max_rounds, PlacementCandidate& best);
+
 /// The same problem with all devices but the host merged into one that is each node's and each
 /// copy's fastest and has the memory of all. Every placement maps to one that takes no longer, so
 /// its optimum is a lower bound.

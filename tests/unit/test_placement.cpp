@@ -98,6 +98,11 @@ PlacementProblem random_problem(std::uint64_t seed, const Recipe& recipe) {
     for (int i = 0; i < reads; ++i) {
       node.inputs.push_back(random.below(static_cast<int>(problem.values.size())));
     }
+    // A weight of its own.
+    if (recipe.memory && random.chance(60)) {
+      node.inputs.push_back(add_value(problem, random, recipe, -1));
+      problem.values.back().free = true;
+    }
     const int writes = random.chance(30) ? 2 + random.below(2) : 1;
     for (int i = 0; i < writes; ++i) {
       node.outputs.push_back(add_value(problem, random, recipe, n));
@@ -644,8 +649,14 @@ TEST_CASE("a thousand nodes take milliseconds", "[placement]") {
     for (bool memory : {false, true}) {
       Recipe recipe{1000, devices, Costs::real, memory, true};
       PlacementProblem problem = random_problem(7, recipe);
-      for (std::size_t d = 1; memory && d < problem.devices.size(); ++d) {
-        problem.devices[d].memory_limit_bytes = 3000;
+      if (memory) {
+        for (turnout::PlacementDevice& device : problem.devices) {
+          device.memory_limit_bytes = kInfinite;
+        }
+        const std::vector<double> peak = turnout::place(problem).peak_bytes;
+        for (std::size_t d = 1; d < problem.devices.size(); ++d) {
+          problem.devices[d].memory_limit_bytes = 0.5 * peak[d];
+        }
       }
       double best_ms = kInfinite;
       Placement placement;
