@@ -1,7 +1,12 @@
+#include "backends/kokkos/kernels.hpp"
 #include "core/backend.hpp"
 
 namespace turnout {
 
-void register_kokkos_kernels(KernelRegistry&) {}
+void register_kokkos_kernels(KernelRegistry& registry) {
+  kokkos::register_movement_kernels(registry);
+  kokkos::register_softmax_kernels(registry);
+  kokkos::register_norm_kernels(registry);
+}
 
 }  // namespace turnout

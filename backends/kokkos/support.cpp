@@ -144,6 +144,17 @@ Acceptance accept_device(const DeviceInfo& device) {
   return Acceptance::no("built for the host's memory, not for " + device.name);
 }
 
+Acceptance accept_any(const NodeInfo&) { return Acceptance::yes(); }
+
+Acceptance accept_floating(const NodeInfo& info) {
+  const DType dtype = info.input(0).dtype;
+  return is_floating(dtype) ? Acceptance::yes() : refuse_dtype(dtype);
+}
+
+Acceptance refuse_dtype(DType dtype) {
+  return Acceptance::no("no kernel for " + std::string(to_string(dtype)));
+}
+
 void add_kernel(KernelRegistry& registry, std::string op, Acceptance (*accepts)(const NodeInfo&),
                 std::unique_ptr<PreparedKernel> (*prepare)(const PrepareContext&)) {
   KernelEntry entry;

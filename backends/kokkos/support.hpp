@@ -94,6 +94,29 @@ std::unique_ptr<PreparedKernel> make_kernel(const PrepareContext& context, Run r
 /// Kokkos kernels run on hosts and on devices emulated by one.
 Acceptance accept_device(const DeviceInfo& device);
 
+/// Calls f(std::type_identity<T>{}) with the C++ type of a floating dtype.
+template <typename F>
+decltype(auto) dispatch_floating(DType dtype, F&& f) {
+  switch (dtype) {
+    case DType::f32:
+      return f(std::type_identity<float>{});
+    case DType::f64:
+      return f(std::type_identity<double>{});
+    case DType::f16:
+      return f(std::type_identity<Half>{});
+    case DType::bf16:
+      return f(std::type_identity<BFloat16>{});
+    default:
+      fail(ErrorCode::internal, "a kernel for floating types was given {}", to_string(dtype));
+  }
+}
+
+/// accepts() rules: any tensors; those whose input 0 is f32, f64, f16 or bf16.
+Acceptance accept_any(const NodeInfo& info);
+Acceptance accept_floating(const NodeInfo& info);
+/// The refusal of a dtype.
+Acceptance refuse_dtype(DType dtype);
+
 /// Adds an entry of the provider "kokkos"; `accepts` is asked after accept_device().
 void add_kernel(KernelRegistry& registry, std::string op, Acceptance (*accepts)(const NodeInfo&),
                 std::unique_ptr<PreparedKernel> (*prepare)(const PrepareContext&));
