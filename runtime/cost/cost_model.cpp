@@ -98,18 +98,23 @@ Estimate CostModel::node(const NodeInfo& info, std::string_view provider,
   if (info.op->view) return {0, Evidence::measured};
   if (history_ != nullptr && slot.info().is_host) {
     if (const auto seconds = history_->find(cost_key(info, provider, slot))) {
-      return {*seconds, Evidence::measured};
+      return {*seconds / changes_.cpu_factor, Evidence::measured};
     }
   }
   const Cost cost = cost_of(info);
-  if (slot.info().is_host) return host_seconds(cpu_, cost, provider);
+  if (slot.info().is_host) {
+    Estimate estimate = host_seconds(cpu_, cost, provider);
+    estimate.seconds /= changes_.cpu_factor;
+    return estimate;
+  }
   const DType dtype = info.output(0).dtype;
   return {roofline_seconds(slot.info(), cost, dtype), roofline_evidence(slot.info(), dtype)};
 }
 
 Estimate CostModel::copy(std::int64_t bytes, const DeviceSlot& device, bool to_device) const {
   if (device.info().is_host) return {0, Evidence::measured};
-  return {copy_seconds(device.info(), static_cast<double>(bytes), to_device), Evidence::predicted};
+  const double size = static_cast<double>(bytes) / changes_.link_factor;
+  return {copy_seconds(device.info(), size, to_device), Evidence::predicted};
 }
 
 }  // namespace turnout

@@ -49,6 +49,12 @@ struct CpuProfile {
   double probe_seconds = 0;  ///< how long probing took; 0 when read from the cache
 };
 
+/// Changes to the facts, to ask what a plan would be without them.
+struct WhatIf {
+  double link_factor = 1;  ///< bandwidth of every link
+  double cpu_factor = 1;   ///< speed of the host
+};
+
 /// Time of any node on any device of a plan. Const methods are pure and thread-safe.
 class CostModel {
  public:
@@ -59,10 +65,16 @@ class CostModel {
   Estimate node(const NodeInfo& info, std::string_view provider, const DeviceSlot& slot) const;
   Estimate copy(std::int64_t bytes, const DeviceSlot& device, bool to_device) const;
   const CpuProfile& cpu() const { return cpu_; }
+  CostModel with(const WhatIf& changes) const {
+    CostModel changed = *this;
+    changed.changes_ = changes;
+    return changed;
+  }
 
  private:
   CpuProfile cpu_;
   const CostHistory* history_ = nullptr;
+  WhatIf changes_;
 };
 
 }  // namespace turnout

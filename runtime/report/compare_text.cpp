@@ -1,0 +1,111 @@
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "runtime/report/compare.hpp"
+#include "runtime/report/units.hpp"
+
+namespace turnout {
+namespace {
+
+std::string row_text(const CompareRow& row, bool wins) {
+  if (!row.skipped.empty()) {
+    return fmt::format("  {:>6}  {:<20} skipped: {}\n", row.batch, row.device, row.skipped);
+  }
+  const double share =
+      row.latency_seconds > 0 ? 100 * std::min(1.0, row.transfer_seconds / row.latency_seconds) : 0;
+  std::string check = row.executed ? "" : "not executed";
+  if (row.difference >= 0) check = fmt::format("{:.1e}", row.difference);
+  return fmt::format("  {:>6}  {:<20} {:>10} {:>10} {:>8.1f} % {:>11}  {:<10} {:<13} {}{}\n",
+                     row.batch, row.device, format_seconds(row.latency_seconds),
+                     format_count(static_cast<double>(row.batch) / row.latency_seconds), share,
+                     format_bytes(static_cast<double>(row.memory_bytes)), to_string(row.evidence),
+                     check, row.nodes, wins ? "  <- fastest" : "");
+}
+
+std::string crossover_text(const Crossover& crossover) {
+  if (crossover.low == crossover.high) {
+    return fmt::format("  {} from batch {} (the smallest tried; against {})\n", crossover.to,
+                       crossover.batch, crossover.from);
+  }
+  return fmt::format("  {} from batch {} (between {} and {}; against {})\n", crossover.to,
+                     crossover.batch, crossover.low, crossover.high, crossover.from);
+}
+
+}  // namespace
+
+std::string to_text(const Comparison& comparison) {
+  std::string text =
+      fmt::format("{}\n  {:>6}  {:<20} {:>10} {:>10} {:>10} {:>11}  {:<10} {:<13} {}\n",
+                  comparison.model, "batch", "device", "latency", "per s", "transfer", "memory",
+                  "evidence", "difference", "nodes");
+  std::int64_t last = -1;
+  std::set<std::string> devices;
+  for (const CompareRow& row : comparison.rows) {
+    if (last >= 0 && row.batch != last) text += "\n";
+    last = row.batch;
+    text += row_text(row, comparison.winner(row.batch) == &row);
+    if (row.device != "auto" && row.device.rfind("cpu", 0) != 0) devices.insert(row.device);
+  }
+  text += "\ncrossover\n";
+  for (const Crossover& crossover : comparison.crossovers) {
+    text += crossover_text(crossover);
+    devices.erase(crossover.to);
+  }
+  for (const std::string& device : devices) {
+    text += fmt::format("  {}: never in the batches tried\n", device);
+  }
+  for (const std::string& note : comparison.notes) text += "note: " + note + "\n";
+  text +=
+      comparison.outputs_agree ? "outputs of all executed devices agree\n" : "OUTPUTS DISAGREE\n";
+  return text;
+}
+
+std::string to_json(const Comparison& comparison) {
+  using Json = nlohmann::ordered_json;
+  Json json;
+  json["model"] = comparison.model;
+  json["rows"] = Json::array();
+  for (const CompareRow& row : comparison.rows) {
+    Json entry = {{"device", row.device}, {"batch", row.batch}};
+    if (!row.skipped.empty()) {
+      entry["skipped"] = row.skipped;
+      json["rows"].push_back(entry);
+      continue;
+    }
+    entry["latency_s"] = row.latency_seconds;
+    entry["throughput_per_s"] = static_cast<double>(row.batch) / row.latency_seconds;
+    entry["transfer_s"] = row.transfer_seconds;
+    entry["memory_bytes"] = row.memory_bytes;
+    entry["evidence"] = to_string(row.evidence);
+    entry["executed"] = row.executed;
+    entry["runs"] = row.runs;
+    entry["spread"] = row.spread;
+    if (row.difference >= 0) {
+      entry["difference"] = std::isfinite(row.difference) ? Json(row.difference) : Json();
+    }
+    entry["nodes"] = row.nodes;
+    for (const CompareRow::NodeTime& node : row.node_times) {
+      entry["node_times"].push_back({{"name", node.name},
+                                     {"op", node.op},
+                                     {"device", node.device},
+                                     {"provider", node.provider},
+                                     {"seconds", node.seconds},
+                                     {"evidence", to_string(node.evidence)}});
+    }
+    json["rows"].push_back(std::move(entry));
+  }
+  json["crossovers"] = Json::array();
+  for (const Crossover& crossover : comparison.crossovers) {
+    json["crossovers"].push_back({{"from", crossover.from},
+                                  {"to", crossover.to},
+                                  {"batch", crossover.batch},
+                                  {"low", crossover.low},
+                                  {"high", crossover.high}});
+  }
+  json["outputs_agree"] = comparison.outputs_agree;
+  json["notes"] = comparison.notes;
+  return json.dump(1);
+}
+
+}  // namespace turnout
