@@ -1,0 +1,103 @@
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "runtime/cost/cpu_probe.hpp"
+#include "runtime/io/file.hpp"
+#include "runtime/plan/explain.hpp"
+#include "tools/commands.hpp"
+#include "tools/model_options.hpp"
+
+namespace turnout::tools {
+namespace {
+
+struct PlanCommand {
+  ModelOptions model;
+  std::string devices = "cpu";
+  std::string batch;
+  std::string costs_file;
+  std::string objective = "serial";
+  std::string json;
+  bool explain = false;
+  bool graph = false;
+};
+
+// With costs from outside only the model's structure counts: nothing is bound, folded or fused.
+Explanation plan_with_costs(System& system, const Graph& graph, const PlanCommand& command) {
+  constexpr std::uint64_t kMaxBytes = 64 << 20;
+  const CostTable table =
+      parse_cost_table(read_file(command.costs_file, kMaxBytes), command.costs_file);
+  const std::vector<std::string> labels = split_list(command.devices);
+  if (labels != table.devices) {
+    fail(ErrorCode::invalid_argument, "--devices {} aren't the cost table's devices {}",
+         fmt::join(labels, ","), fmt::join(table.devices, ","));
+  }
+  std::vector<DeviceSlot> slots;
+  for (const std::string& label : labels) slots.push_back(system.open(label));
+  if (!slots[0].info().is_host) {
+    fail(ErrorCode::invalid_argument, "the first device of a cost table has to be the cpu");
+  }
+  const SessionOptions session = command.model.session();
+  PlanOptions options;
+  options.pins = session.pins;
+  options.alternate = session.alternate;
+  options.check_memory = false;
+  options.costs = &table;
+  Explanation result;
+  result.planned.graph = graph;
+  result.planned.plan =
+      make_plan(result.planned.graph, std::move(slots), true, CostModel(), options);
+  return result;
+}
+
+Explanation plan_by_model(const std::shared_ptr<System>& system, const Graph& graph,
+                          const PlanCommand& command) {
+  SessionOptions options = command.model.session();
+  options.devices = split_list(command.devices);
+  bind_from_inputs(graph, command.model.load_inputs(), options.dims);
+  if (!command.batch.empty()) {
+    const std::string symbol = batch_symbol_of(graph);
+    if (symbol.empty()) {
+      fail(ErrorCode::invalid_argument, "model '{}' has no symbolic batch dimension", graph.name());
+    }
+    options.dims[symbol] = parse_size(command.batch, "--batch");
+  }
+  const CostModel costs(cpu_profile(system, options.threads));
+  return explain(*system, graph, costs, options, command.explain);
+}
+
+void plan(const PlanCommand& command) {
+  const auto system = std::make_shared<System>();
+  const Graph graph = command.model.load();
+  const Explanation explanation = command.costs_file.empty()
+                                      ? plan_by_model(system, graph, command)
+                                      : plan_with_costs(*system, graph, command);
+  if (command.graph) fmt::print("{}", to_text(explanation.planned.graph));
+  fmt::print("{}", to_text(explanation, command.explain));
+  if (command.json.empty()) return;
+  write_text(command.json, to_json(explanation) + "\n");
+}
+
+}  // namespace
+
+void add_plan(CLI::App& app) {
+  CLI::App* command =
+      app.add_subcommand("plan", "Which node would run where, what is copied, how long it takes");
+  auto options = std::make_shared<PlanCommand>();
+  options->model.add_to(*command);
+  options->model.add_placement_to(*command);
+  command->add_option("--batch", options->batch, "size of the batch dimension");
+  command->add_option("--devices", options->devices, "comma list, e.g. cpu,virtual:h100");
+  command->add_flag("--explain", options->explain,
+                    "per node: times elsewhere, refusals, when it would move");
+  command->add_flag("--graph", options->graph, "print the graph that is planned");
+  command->add_option(
+      "--costs", options->costs_file,
+      "JSON file with the seconds of every node and copy, used instead of the model");
+  command->add_option("--objective", options->objective, "serial: the sum of all times")
+      ->check(CLI::IsMember({"serial"}));
+  command->add_option("--json", options->json, "write the plan to this file");
+  command->callback([options] { plan(*options); });
+}
+
+}  // namespace turnout::tools

@@ -1,0 +1,140 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+
+#include "runtime/cost/cpu_probe.hpp"
+#include "runtime/io/npy.hpp"
+#include "runtime/plan/explain.hpp"
+#include "runtime/report/units.hpp"
+#include "tools/commands.hpp"
+#include "tools/model_options.hpp"
+
+namespace turnout::tools {
+namespace {
+
+struct RunCommand {
+  ModelOptions model;
+  std::string device = "auto";
+  std::string batch;
+  std::string output_folder;
+  int repeat = 1;
+  bool plain_layouts = false;
+};
+
+// 64-bit FNV-1a of the bytes: to see at a glance whether two runs gave the same.
+std::uint64_t digest(const Tensor& tensor) {
+  std::uint64_t hash = 0xcbf29ce484222325U;
+  const auto* bytes = static_cast<const unsigned char*>(tensor.address());
+  for (std::size_t i = 0; i < tensor.bytes(); ++i) hash = (hash ^ bytes[i]) * 0x100000001b3U;
+  return hash;
+}
+
+void print_output(const std::string& name, const Tensor& tensor) {
+  const std::vector<double> values = to_double(tensor);
+  std::string shown;
+  for (std::size_t i = 0; i < std::min<std::size_t>(values.size(), 6); ++i) {
+    shown += fmt::format(" {:.6g}", values[i]);
+  }
+  fmt::print("output {:<24} {:<18} digest {:016x} {}{}\n", name, to_string(tensor.spec()),
+             digest(tensor), shown, values.size() > 6 ? " ..." : "");
+}
+
+// ONNX names may hold characters that a file name can't.
+std::string file_name(std::string name) {
+  for (char& c : name) {
+    if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '-' && c != '_' && c != '.')
+      c = '_';
+  }
+  return name + ".npy";
+}
+
+void print_providers(const Session& session, const Session::Timing& timing) {
+  std::map<std::string, std::pair<int, double>> sums;
+  for (std::size_t s = 0; s < session.program().steps.size(); ++s) {
+    const ExecStep& step = session.program().steps[s];
+    const DeviceSlot& slot = session.plan().devices[static_cast<std::size_t>(step.device)];
+    std::string key = step.kind == ExecStep::Kind::copy ? "copies"
+                      : !step.node.valid()              ? slot.label + " reorders"
+                                                        : slot.label + " " + step.provider;
+    auto& [count, seconds] = sums[key];
+    ++count;
+    seconds += timing.step_seconds[s];
+  }
+  for (const auto& [key, sum] : sums) {
+    fmt::print("  {:<32} {:>5}  {:>10}\n", key, sum.first, format_seconds(sum.second));
+  }
+}
+
+void run(const RunCommand& command) {
+  const auto system = std::make_shared<System>();
+  const Graph graph = command.model.load();
+  const auto given = command.model.load_inputs();
+  check_input_names(graph, given);
+  SessionOptions options = command.model.session();
+  options.devices =
+      command.device == "auto" ? std::vector<std::string>{"cpu"} : split_list(command.device);
+  options.choose_layouts = !command.plain_layouts;
+  const std::string symbol = batch_symbol_of(graph);
+  if (!command.batch.empty()) {
+    if (symbol.empty()) {
+      fail(ErrorCode::invalid_argument, "model '{}' has no symbolic batch dimension", graph.name());
+    }
+    options.dims[symbol] = parse_size(command.batch, "--batch");
+  }
+  bind_from_inputs(graph, given, options.dims);
+  const bool plans = options.devices.size() > 1;
+  const CostModel costs = plans ? CostModel(cpu_profile(system, options.threads)) : CostModel();
+  const Session session(system, graph, costs, options);
+  std::vector<Tensor> inputs;
+  for (std::size_t i = 0; i < session.inputs().size(); ++i) {
+    const auto& io = session.inputs()[i];
+    const auto at = given.find(io.name);
+    const Value& declared = graph.value(graph.inputs()[i]);
+    const bool batched =
+        !symbol.empty() && !declared.dims.empty() && declared.dims[0].symbol == symbol;
+    if (at == given.end())
+      fmt::print("note: input '{}' was not given: seeded random numbers\n", io.name);
+    inputs.push_back(
+        make_input(io.name, io.spec, at == given.end() ? nullptr : &at->second, batched));
+  }
+  std::vector<Tensor> outputs = session.run(inputs);
+  Session::Timing timing;
+  for (int i = 0; i < command.repeat; ++i) timing = session.run_timed(inputs, outputs);
+  fmt::print("{}\n", summary(session.plan()));
+  print_providers(session, timing);
+  const bool is_virtual = std::any_of(
+      session.plan().nodes.begin(), session.plan().nodes.end(), [&](const NodePlan& node) {
+        return session.plan().devices[static_cast<std::size_t>(node.device)].info().is_virtual;
+      });
+  fmt::print("latency {} ({})\n", format_seconds(timing.latency_seconds),
+             is_virtual ? "virtual devices predicted, CPU measured" : "measured, step by step");
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    print_output(session.outputs()[i].name, outputs[i]);
+    if (command.output_folder.empty()) continue;
+    std::filesystem::create_directories(command.output_folder);
+    save_npy(std::filesystem::path(command.output_folder) / file_name(session.outputs()[i].name),
+             outputs[i]);
+  }
+}
+
+}  // namespace
+
+void add_run(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("run", "Run a model once; print and write its outputs");
+  auto options = std::make_shared<RunCommand>();
+  options->model.add_to(*command);
+  options->model.add_placement_to(*command);
+  command->add_option("--batch", options->batch,
+                      "size of the batch dimension; inputs are repeated");
+  command->add_option("--device,--devices", options->device,
+                      "auto (every real device), or a comma list, e.g. cpu,virtual:h100");
+  command->add_option("--output-dir", options->output_folder, "write outputs there as .npy");
+  command->add_option("--repeat", options->repeat, "runs; the last one's times are printed")
+      ->check(CLI::Range(1, 1000000));
+  command->add_flag("--plain-layouts", options->plain_layouts, "no blocked layouts");
+  command->callback([options] { run(*options); });
+}
+
+}  // namespace turnout::tools

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "runtime/report/compare.hpp"
+#include "runtime/session.hpp"
+
+namespace turnout::tools {
+
+/// Options that run, plan and compare share: the model, its inputs and sizes, threads, providers.
+struct ModelOptions {
+  std::string model;
+  std::vector<std::string> inputs;  ///< NAME=FILE
+  std::vector<std::string> dims;    ///< NAME=SIZE
+  std::vector<std::string> pins;    ///< NODE=DEVICE
+  std::string providers;            ///< comma list
+  std::string place = "plan";
+  int threads = 0;
+  bool no_fusion = false;
+
+  void add_to(CLI::App& command);
+  void add_placement_to(CLI::App& command);
+
+  Graph load() const;
+  std::map<std::string, Tensor, std::less<>> load_inputs() const;
+  /// Everything but devices and batch.
+  SessionOptions session() const;
+};
+
+std::vector<std::string> split_list(const std::string& text);
+/// "1,8,64", or "1..1024" for the powers of two in between, ends included. Error for anything else.
+std::vector<std::int64_t> parse_batches(const std::string& text);
+/// "NAME=VALUE", split at the last '=' (ONNX names may hold any character).
+std::pair<std::string, std::string> split_pair(const std::string& text, const char* option);
+std::int64_t parse_size(const std::string& text, const std::string& what);
+
+/// Sizes of symbols that follow from given inputs, where `dims` doesn't name them.
+void bind_from_inputs(const Graph& model, const std::map<std::string, Tensor, std::less<>>& inputs,
+                      Bindings& dims);
+/// Error not_found for an input the model doesn't have.
+void check_input_names(const Graph& model,
+                       const std::map<std::string, Tensor, std::less<>>& inputs);
+
+/// Writes a text file whole or not at all, making its folder.
+void write_text(const std::string& path, const std::string& text);
+
+}  // namespace turnout::tools
