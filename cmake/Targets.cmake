@@ -1,12 +1,13 @@
 # The interface targets that all of Turnout's code is compiled with, and functions that make its targets.
 
 add_library(turnout_warnings INTERFACE)
-target_compile_options(turnout_warnings INTERFACE -Wall -Wextra -Wpedantic -Wshadow $<$<BOOL:${TURNOUT_WERROR}>:-Werror>)
+target_compile_options(turnout_warnings INTERFACE -Wall -Wextra -Wpedantic -Wshadow $<$<BOOL:${TURNOUT_WERROR}>:-Werror>
+  $<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>:-Wno-restrict>)  # false in std::string (GCC bug 105329)
 
 add_library(turnout_config INTERFACE)
 target_compile_features(turnout_config INTERFACE cxx_std_20)
-target_include_directories(turnout_config INTERFACE ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR})
-target_compile_options(turnout_config INTERFACE -march=${TURNOUT_CPU_ARCH})
+target_include_directories(turnout_config INTERFACE $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}> $<BUILD_INTERFACE:${CMAKE_BINARY_DIR}>)
+target_compile_options(turnout_config INTERFACE $<BUILD_INTERFACE:-march=${TURNOUT_CPU_ARCH}>)
 target_link_libraries(turnout_config INTERFACE fmt::fmt-header-only Threads::Threads)
 if(TURNOUT_SANITIZE)
   target_compile_options(turnout_config INTERFACE -fsanitize=${TURNOUT_SANITIZE} -fno-omit-frame-pointer
@@ -21,16 +22,19 @@ function(turnout_sources out)
   set(${out} ${files} PARENT_SCOPE)
 endfunction()
 
-# turnout_library(NAME SOURCES ... LIBS ...): a static library of Turnout's own code. Without sources it only passes LIBS on.
+# turnout_library(NAME SOURCES ... LIBS ... PRIVATE_LIBS ...): a static library of Turnout's own code. LIBS are seen by
+# those who link it, PRIVATE_LIBS (whose headers its own headers don't include) are not. Without sources it passes LIBS on.
 function(turnout_library name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBS;PRIVATE_LIBS")
+  set_property(GLOBAL APPEND PROPERTY TURNOUT_LIBRARIES ${name})
   if(NOT arg_SOURCES)
     add_library(${name} INTERFACE)
     target_link_libraries(${name} INTERFACE turnout_config ${arg_LIBS})
     return()
   endif()
   add_library(${name} STATIC ${arg_SOURCES})
-  target_link_libraries(${name} PUBLIC turnout_config ${arg_LIBS} PRIVATE $<BUILD_INTERFACE:turnout_warnings>)
+  target_link_libraries(${name} PUBLIC turnout_config ${arg_LIBS}
+    PRIVATE ${arg_PRIVATE_LIBS} $<BUILD_INTERFACE:turnout_warnings>)
   set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE ON CXX_EXTENSIONS OFF
     CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
 endfunction()
