@@ -1,0 +1,22 @@
+# Run by cmake --install with `source`, `generated` and `destination` set; see Install.cmake.
+file(REMOVE_RECURSE ${destination})
+file(GLOB_RECURSE headers RELATIVE ${source} ${source}/core/*.hpp ${source}/ops/*.hpp ${source}/runtime/*.hpp)
+list(APPEND headers generated/turnout_config.hpp)
+foreach(header IN LISTS headers)
+  if(header STREQUAL generated/turnout_config.hpp)
+    file(READ ${generated}/turnout_config.hpp text)
+  else()
+    file(READ ${source}/${header} text)
+  endif()
+  if(text MATCHES "#include [<\"](onnx\\.pb|nlohmann)")
+    continue()  # headers of the inside: users have neither library's headers
+  endif()
+  string(REGEX REPLACE "#include \"(core|ops|runtime|generated)/" "#include \"turnout/\\1/" text "${text}")
+  if(header STREQUAL runtime/turnout.hpp)
+    set(header turnout.hpp)  # #include <turnout/turnout.hpp>
+  endif()
+  file(WRITE ${destination}/${header} "${text}")
+endforeach()
+if(EXISTS ${source}/runtime/capi/turnout.h)
+  file(COPY ${source}/runtime/capi/turnout.h DESTINATION ${destination})
+endif()
