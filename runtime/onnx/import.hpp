@@ -1,0 +1,34 @@
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "core/graph.hpp"
+
+namespace turnout {
+
+/// Opsets of domain "" (ai.onnx) that the importer reads.
+inline constexpr std::int64_t kOldestOpset = 7;
+inline constexpr std::int64_t kNewestOpset = 27;
+
+struct ImportOptions {
+  /// Graph inputs that become constants, by name: for models that take shapes or axes as inputs.
+  std::map<std::string, Tensor, std::less<>> constants;
+};
+
+/// Reads an ONNX model into a graph of Turnout's ops, all in the form of the newest opset. Values
+/// keep ONNX's names; a node without a name is named after its first output; an unnamed dimension
+/// of input `x` is `x_dim<i>`. External data is looked for beside the file.
+///
+/// The file is taken for hostile. Error invalid_model for a malformed one, unsupported for ops,
+/// types and opsets that Turnout hasn't (naming node, op, domain and opset), not_found for a
+/// missing file. Blocking; thread-safe.
+Graph import_onnx(const std::filesystem::path& file, const ImportOptions& options = {});
+
+/// The same from memory. `base_directory`: where external data lies; empty: nowhere.
+Graph import_onnx(std::string_view bytes, const std::filesystem::path& base_directory,
+                  const ImportOptions& options = {});
+
+}  // namespace turnout
