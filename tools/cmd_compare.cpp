@@ -39,12 +39,8 @@ void run_compare(const CompareCommand& command) {
   const SessionOptions session = command.model.session();
   options.dims = session.dims;
   options.batch_symbol = batch_symbol_of(graph);
-  for (const auto& [name, tensor] : options.inputs) {
-    Bindings from_inputs = options.dims;
-    bind_from_inputs(graph, options.inputs, from_inputs);
-    from_inputs.erase(options.batch_symbol);
-    options.dims = from_inputs;
-  }
+  bind_from_inputs(graph, options.inputs, options.dims);
+  options.dims.erase(options.batch_symbol);
   options.providers = session.providers;
   options.threads = session.threads;
   options.budget_seconds = command.budget;

@@ -45,7 +45,7 @@ void print_cpu_profile(const CpuProfile& profile) {
 
 void list_devices(bool probe, bool all) {
   const auto system = std::make_shared<System>();
-  fmt::print("turnout {}, compiled for {}\n", TURNOUT_VERSION, TURNOUT_CPU_ARCH);
+  fmt::print("turnout {}, compiled for {}\n", config::kVersion, config::kCpuArch);
   for (const auto& backend : system->backends()) {
     const KernelRegistry& kernels = system->kernels(*backend);
     fmt::print("\n{}\n", backend->name());

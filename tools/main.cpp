@@ -33,7 +33,7 @@ int main(int argc, char** argv) {
   choose_wait_policy(argv);
   CLI::App app(
       "Turnout: one tensor graph on any device, and which device wins from which batch on");
-  app.set_version_flag("--version", std::string("turnout ") + TURNOUT_VERSION);
+  app.set_version_flag("--version", std::string("turnout ") + turnout::config::kVersion);
   app.require_subcommand(1);
   turnout::tools::add_devices(app);
   turnout::tools::add_run(app);
