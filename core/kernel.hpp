@@ -62,6 +62,12 @@ class KernelArgs {
   /// workspace_bytes() of scratch, 64-byte aligned.
   void* workspace() const { return resolve(workspace_); }
 
+  /// As given: for streams, which check them before a kernel runs. Kernels use the ones above.
+  const Device* device() const { return device_; }
+  std::span<const Operand> inputs() const { return inputs_; }
+  std::span<const Operand> outputs() const { return outputs_; }
+  const Operand& workspace_operand() const { return workspace_; }
+
  private:
   void* resolve(const Operand& operand) const {
     if (operand.address == nullptr) return nullptr;
