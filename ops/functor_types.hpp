@@ -28,6 +28,11 @@ inline constexpr TypeMask mask_of = is_floating_type<T>       ? kFloatingTypes
                                     : std::is_signed_v<T>     ? kSignedTypes
                                                               : kUnsignedTypes;
 
+/// The set that holds `dtype`.
+inline TypeMask type_mask(DType dtype) {
+  return dispatch(dtype, []<typename T>(std::type_identity<T>) { return mask_of<T>; });
+}
+
 /// True if the functor Op can be given elements of T.
 template <typename Op, typename T>
 inline constexpr bool takes = (Op::types & mask_of<T>) != 0;

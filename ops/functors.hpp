@@ -8,6 +8,7 @@
 // An op is one struct and one entry in UnaryOps or BinaryOps:
 //   name, doc   of the op
 //   types       mask of element types it takes: takes<Op, T>
+//   flops       about how much work one element is
 //   exact       results are exact: every kernel has to give the same bits
 //   make()      the functor from the node's attributes (checked by the op's infer rule)
 //   attrs()     (only where it has attributes) their schema

@@ -8,10 +8,11 @@
 // wrap; dividing an integer by 0 gives 0.
 namespace turnout {
 
-template <TypeMask Types, bool Exact>
+template <TypeMask Types, bool Exact, int Flops = 1>
 struct BinaryFunctor {
   static constexpr TypeMask types = Types;
   static constexpr bool exact = Exact;
+  static constexpr int flops = Flops;
   static std::vector<AttrDef> attrs() { return {}; }
 };
 
@@ -69,8 +70,9 @@ TURNOUT_BINARY(Min, "min", "The smaller of a and b; NaN if one is.", kNumericTyp
 TURNOUT_BINARY(Equal, "equal", "True where a = b.", kAllTypes, true, bool, a == b)
 TURNOUT_BINARY(Less, "less", "True where a < b.", kNumericTypes, true, bool, a < b)
 TURNOUT_BINARY(Greater, "greater", "True where a > b.", kNumericTypes, true, bool, a > b)
-TURNOUT_BINARY(LessEqual, "less_equal", "True where a <= b.", kNumericTypes, true, bool, a <= b)
-TURNOUT_BINARY(GreaterEqual, "greater_equal", "True where a >= b.", kNumericTypes, true, bool,
+TURNOUT_BINARY(LessOrEqual, "less_or_equal", "True where a <= b.", kNumericTypes, true, bool,
+               a <= b)
+TURNOUT_BINARY(GreaterOrEqual, "greater_or_equal", "True where a >= b.", kNumericTypes, true, bool,
                a >= b)
 TURNOUT_BINARY(And, "and", "Logical and.", kBooleanType, true, T, a&& b)
 TURNOUT_BINARY(Or, "or", "Logical or.", kBooleanType, true, T, a || b)
@@ -115,7 +117,7 @@ struct Mod : BinaryFunctor<kNumericTypes, true> {
 };
 
 /// The exponent may be of another type; the result has the base's.
-struct Pow : BinaryFunctor<kNumericTypes, false> {
+struct Pow : BinaryFunctor<kNumericTypes, false, 20> {
   static constexpr std::string_view name = "pow";
   static constexpr std::string_view doc = "a to the power of b, in the type of a.";
   static Pow make(const AttrMap&) { return {}; }
@@ -165,7 +167,7 @@ struct BitShift : BinaryFunctor<kUnsignedTypes, true> {
 };
 
 using BinaryOps =
-    TypeList<Add, Sub, Mul, Div, Pow, Mod, Max, Min, Equal, Less, Greater, LessEqual, GreaterEqual,
-             And, Or, Xor, BitwiseAnd, BitwiseOr, BitwiseXor, BitShift, PRelu>;
+    TypeList<Add, Sub, Mul, Div, Pow, Mod, Max, Min, Equal, Less, Greater, LessOrEqual,
+             GreaterOrEqual, And, Or, Xor, BitwiseAnd, BitwiseOr, BitwiseXor, BitShift, PRelu>;
 
 }  // namespace turnout

@@ -7,51 +7,52 @@
 namespace turnout {
 
 /// Defaults of the members every functor has.
-template <TypeMask Types, bool Exact = false>
+template <TypeMask Types, bool Exact = false, int Flops = 1>
 struct UnaryFunctor {
   static constexpr TypeMask types = Types;
   static constexpr bool exact = Exact;
+  static constexpr int flops = Flops;
   static std::vector<AttrDef> attrs() { return {}; }
 };
 
 // A functor without attributes that is one floating-point expression of x.
-#define TURNOUT_UNARY(Struct, op_name, op_doc, expression) \
-  struct Struct : UnaryFunctor<kFloatingTypes> {           \
-    static constexpr std::string_view name = op_name;      \
-    static constexpr std::string_view doc = op_doc;        \
-    static Struct make(const AttrMap&) { return {}; }      \
-    template <typename T>                                  \
-    TURNOUT_HD T operator()(T x) const {                   \
-      return expression;                                   \
-    }                                                      \
+#define TURNOUT_UNARY(Struct, op_name, op_flops, op_doc, expression) \
+  struct Struct : UnaryFunctor<kFloatingTypes> {                     \
+    static constexpr std::string_view name = op_name;                \
+    static constexpr std::string_view doc = op_doc;                  \
+    static Struct make(const AttrMap&) { return {}; }                \
+    template <typename T>                                            \
+    TURNOUT_HD T operator()(T x) const {                             \
+      return expression;                                             \
+    }                                                                \
   };
 
-TURNOUT_UNARY(Sqrt, "sqrt", "Square root; NaN for negative x.", std::sqrt(x))
-TURNOUT_UNARY(Reciprocal, "reciprocal", "1 / x.", T(1) / x)
-TURNOUT_UNARY(Exp, "exp", "e to the power of x.", std::exp(x))
-TURNOUT_UNARY(Log, "log", "Natural logarithm.", std::log(x))
-TURNOUT_UNARY(Sin, "sin", "Sine.", std::sin(x))
-TURNOUT_UNARY(Cos, "cos", "Cosine.", std::cos(x))
-TURNOUT_UNARY(Tan, "tan", "Tangent.", std::tan(x))
-TURNOUT_UNARY(Asin, "asin", "Arc sine.", std::asin(x))
-TURNOUT_UNARY(Acos, "acos", "Arc cosine.", std::acos(x))
-TURNOUT_UNARY(Atan, "atan", "Arc tangent.", std::atan(x))
-TURNOUT_UNARY(Sinh, "sinh", "Hyperbolic sine.", std::sinh(x))
-TURNOUT_UNARY(Cosh, "cosh", "Hyperbolic cosine.", std::cosh(x))
-TURNOUT_UNARY(Tanh, "tanh", "Hyperbolic tangent.", std::tanh(x))
-TURNOUT_UNARY(Asinh, "asinh", "Inverse hyperbolic sine.", std::asinh(x))
-TURNOUT_UNARY(Acosh, "acosh", "Inverse hyperbolic cosine.", std::acosh(x))
-TURNOUT_UNARY(Atanh, "atanh", "Inverse hyperbolic tangent.", std::atanh(x))
-TURNOUT_UNARY(Erf, "erf", "Gauss error function.", std::erf(x))
-TURNOUT_UNARY(Sigmoid, "sigmoid", "1 / (1 + exp(-x)).",
+TURNOUT_UNARY(Sqrt, "sqrt", 4, "Square root; NaN for negative x.", std::sqrt(x))
+TURNOUT_UNARY(Reciprocal, "reciprocal", 4, "1 / x.", T(1) / x)
+TURNOUT_UNARY(Exp, "exp", 10, "e to the power of x.", std::exp(x))
+TURNOUT_UNARY(Log, "log", 10, "Natural logarithm.", std::log(x))
+TURNOUT_UNARY(Sin, "sin", 20, "Sine.", std::sin(x))
+TURNOUT_UNARY(Cos, "cos", 20, "Cosine.", std::cos(x))
+TURNOUT_UNARY(Tan, "tan", 20, "Tangent.", std::tan(x))
+TURNOUT_UNARY(Asin, "asin", 20, "Arc sine.", std::asin(x))
+TURNOUT_UNARY(Acos, "acos", 20, "Arc cosine.", std::acos(x))
+TURNOUT_UNARY(Atan, "atan", 20, "Arc tangent.", std::atan(x))
+TURNOUT_UNARY(Sinh, "sinh", 20, "Hyperbolic sine.", std::sinh(x))
+TURNOUT_UNARY(Cosh, "cosh", 20, "Hyperbolic cosine.", std::cosh(x))
+TURNOUT_UNARY(Tanh, "tanh", 15, "Hyperbolic tangent.", std::tanh(x))
+TURNOUT_UNARY(Asinh, "asinh", 20, "Inverse hyperbolic sine.", std::asinh(x))
+TURNOUT_UNARY(Acosh, "acosh", 20, "Inverse hyperbolic cosine.", std::acosh(x))
+TURNOUT_UNARY(Atanh, "atanh", 20, "Inverse hyperbolic tangent.", std::atanh(x))
+TURNOUT_UNARY(Erf, "erf", 15, "Gauss error function.", std::erf(x))
+TURNOUT_UNARY(Sigmoid, "sigmoid", 15, "1 / (1 + exp(-x)).",
               activate(Activation::sigmoid, x, T(0), T(0)))
-TURNOUT_UNARY(Silu, "silu", "x * sigmoid(x).", activate(Activation::silu, x, T(0), T(0)))
-TURNOUT_UNARY(HardSwish, "hard_swish", "x * min(1, max(0, x / 6 + 1 / 2)).",
+TURNOUT_UNARY(Silu, "silu", 15, "x * sigmoid(x).", activate(Activation::silu, x, T(0), T(0)))
+TURNOUT_UNARY(HardSwish, "hard_swish", 5, "x * min(1, max(0, x / 6 + 1 / 2)).",
               activate(Activation::hard_swish, x, T(0), T(0)))
-TURNOUT_UNARY(Softsign, "softsign", "x / (1 + |x|).", x / (T(1) + std::abs(x)))
-TURNOUT_UNARY(Softplus, "softplus", "log(exp(x) + 1), without overflow.",
+TURNOUT_UNARY(Softsign, "softsign", 5, "x / (1 + |x|).", x / (T(1) + std::abs(x)))
+TURNOUT_UNARY(Softplus, "softplus", 25, "log(exp(x) + 1), without overflow.",
               (x > T(0) ? x : T(0)) + std::log1p(std::exp(-std::abs(x))))
-TURNOUT_UNARY(Mish, "mish", "x * tanh(softplus(x)).", x* std::tanh(Softplus()(x)))
+TURNOUT_UNARY(Mish, "mish", 40, "x * tanh(softplus(x)).", x* std::tanh(Softplus()(x)))
 #undef TURNOUT_UNARY
 
 struct Abs : UnaryFunctor<kNumericTypes, true> {
@@ -134,7 +135,7 @@ struct Relu : UnaryFunctor<kSignedNumbers, true> {
   }
 };
 
-struct Gelu : UnaryFunctor<kFloatingTypes> {
+struct Gelu : UnaryFunctor<kFloatingTypes, false, 20> {
   static constexpr std::string_view name = "gelu";
   static constexpr std::string_view doc =
       "x / 2 * (1 + erf(x / sqrt(2))), or its tanh approximation.";
@@ -154,7 +155,23 @@ struct Gelu : UnaryFunctor<kFloatingTypes> {
   }
 };
 
-struct HardSigmoid : UnaryFunctor<kFloatingTypes> {
+struct Swish : UnaryFunctor<kFloatingTypes, false, 15> {
+  static constexpr std::string_view name = "swish";
+  static constexpr std::string_view doc = "x * sigmoid(alpha * x).";
+  double alpha = 0;
+  static std::vector<AttrDef> attrs() { return {attr("alpha", 1.0, "Scale inside the sigmoid.")}; }
+  static Swish make(const AttrMap& attrs) {
+    Swish op;
+    op.alpha = attrs.real("alpha");
+    return op;
+  }
+  template <typename T>
+  TURNOUT_HD T operator()(T x) const {
+    return x / (T(1) + std::exp(-static_cast<T>(alpha) * x));
+  }
+};
+
+struct HardSigmoid : UnaryFunctor<kFloatingTypes, false, 4> {
   static constexpr std::string_view name = "hard_sigmoid";
   static constexpr std::string_view doc = "min(1, max(0, alpha * x + beta)).";
   double alpha = 0, beta = 0;
@@ -173,7 +190,7 @@ struct HardSigmoid : UnaryFunctor<kFloatingTypes> {
   }
 };
 
-struct Elu : UnaryFunctor<kFloatingTypes> {
+struct Elu : UnaryFunctor<kFloatingTypes, false, 12> {
   static constexpr std::string_view name = "elu";
   static constexpr std::string_view doc = "x, or alpha * (exp(x) - 1) where x < 0.";
   double alpha = 0;
@@ -189,7 +206,7 @@ struct Elu : UnaryFunctor<kFloatingTypes> {
   }
 };
 
-struct Selu : UnaryFunctor<kFloatingTypes> {
+struct Selu : UnaryFunctor<kFloatingTypes, false, 14> {
   static constexpr std::string_view name = "selu";
   static constexpr std::string_view doc =
       "gamma * x, or gamma * alpha * (exp(x) - 1) where x <= 0.";
@@ -210,7 +227,7 @@ struct Selu : UnaryFunctor<kFloatingTypes> {
   }
 };
 
-struct Celu : UnaryFunctor<kFloatingTypes> {
+struct Celu : UnaryFunctor<kFloatingTypes, false, 16> {
   static constexpr std::string_view name = "celu";
   static constexpr std::string_view doc = "max(0, x) + min(0, alpha * (exp(x / alpha) - 1)).";
   double alpha = 0;
@@ -227,7 +244,7 @@ struct Celu : UnaryFunctor<kFloatingTypes> {
   }
 };
 
-struct LeakyRelu : UnaryFunctor<kFloatingTypes> {
+struct LeakyRelu : UnaryFunctor<kFloatingTypes, false, 2> {
   static constexpr std::string_view name = "leaky_relu";
   static constexpr std::string_view doc = "x, or alpha * x where x < 0.";
   double alpha = 0;
@@ -259,7 +276,7 @@ struct ThresholdedRelu : UnaryFunctor<kFloatingTypes, true> {
   }
 };
 
-struct Shrink : UnaryFunctor<kNumericTypes> {
+struct Shrink : UnaryFunctor<kNumericTypes, false, 3> {
   static constexpr std::string_view name = "shrink";
   static constexpr std::string_view doc =
       "x + bias where x < -lambd, x - bias where x > lambd, else 0.";
@@ -334,7 +351,7 @@ struct IsInf : UnaryFunctor<kFloatingTypes, true> {
 using UnaryOps =
     TypeList<Abs, Neg, Sqrt, Reciprocal, Exp, Log, Sin, Cos, Tan, Asin, Acos, Atan, Sinh, Cosh,
              Tanh, Asinh, Acosh, Atanh, Erf, Floor, Ceil, Round, Sign, Sigmoid, Relu, Gelu, Silu,
-             Softplus, Softsign, Mish, HardSigmoid, HardSwish, Elu, Selu, Celu, LeakyRelu,
+             Swish, Softplus, Softsign, Mish, HardSigmoid, HardSwish, Elu, Selu, Celu, LeakyRelu,
              ThresholdedRelu, Shrink, Not, BitwiseNot, IsNan, IsInf>;
 
 }  // namespace turnout
