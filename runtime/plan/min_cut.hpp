@@ -29,10 +29,11 @@ class MinCut {
   /// Returns the new node's index; source and sink are there from the start.
   int add_node() { return node_count_++; }
 
-  /// An edge `from` -> `to`. `capacity` >= 0 and finite; all capacities together must be finite.
+  /// An edge `from` -> `to`, `capacity` >= 0. If every cut is above the largest double, any cut may
+  /// be the result.
   void add_edge(int from, int to, double capacity, std::int64_t ties = 0);
 
-  /// An edge no cut may take. Source and sink must not be joined by such edges alone.
+  /// An edge no cut may take.
   void add_infinite_edge(int from, int to);
 
   /// Cuts; call once. Element i is true where node i is on the sink's side.

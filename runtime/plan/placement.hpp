@@ -51,8 +51,8 @@ struct PlacementProblem {
 
 struct PlacementOptions {
   bool check_memory = true;  ///< false: memory limits are ignored
-  /// Rounds of expansion moves with more than two devices. Fewer is faster; the result is never
-  /// worse than the best pair of devices all the same.
+  /// Rounds of moves with more than two devices. Fewer is faster (0: the best pair alone); the
+  /// result is never worse than the best pair of devices all the same.
   int max_rounds = 8;
 };
 

@@ -23,7 +23,7 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <limits>
+#include <iterator>
 
 #include "runtime/plan/min_cut.hpp"
 
@@ -46,7 +46,6 @@ class ExpansionCut {
     std::int64_t copies = 0;
   };
 
-  void scale_costs();
   void add_value(int value);
   void add_upload(int value, int device);
   void add_download_of_fixed(int value, int from);
@@ -63,7 +62,6 @@ class ExpansionCut {
 
   const PlacementIndex& index_;
   const int target_;
-  double scale_ = 1.0;
   MinCut cut_;
   std::vector<int> labels_;  ///< device of a node that stays
   std::vector<int> cut_nodes_;
@@ -94,25 +92,11 @@ ExpansionCut::ExpansionCut(const PlacementIndex& index, const std::vector<int>& 
     }
     cut_nodes_[node] = cut_.add_node();
   }
-  scale_costs();
-}
-
-// Costs near the largest double are scaled down, so that no sum overflows.
-void ExpansionCut::scale_costs() {
-  double largest = 0.0;
-  for (double s : index_.seconds) {
-    if (s < std::numeric_limits<double>::infinity()) largest = std::max(largest, s);
-  }
-  for (double s : index_.h2d) largest = std::max(largest, s);
-  for (double s : index_.d2h) largest = std::max(largest, s);
-  const auto terms =
-      static_cast<double>(index_.seconds.size() + index_.h2d.size() + index_.d2h.size());
-  if (largest > std::numeric_limits<double>::max() / (4.0 * terms)) scale_ = 0.125 / terms;
 }
 
 void ExpansionCut::charge(std::vector<Cost>& costs, double seconds) {
   Cost& cost = costs[static_cast<std::size_t>(producer_)];
-  cost.seconds += seconds * scale_;
+  cost.seconds += seconds;
   ++cost.copies;
 }
 
@@ -124,20 +108,20 @@ void ExpansionCut::charge_if_moves(double seconds) { charge(move_, seconds); }
 void ExpansionCut::charge_if_stays_and_any_moves(const std::vector<int>& consumers,
                                                  double seconds) {
   const int tail = producer_ < 0 ? MinCut::kSource : cut_node(producer_);
-  if (consumers.size() == 1) cut_.add_edge(tail, cut_node(consumers[0]), seconds * scale_, 1);
+  if (consumers.size() == 1) cut_.add_edge(tail, cut_node(consumers[0]), seconds, 1);
   if (consumers.size() < 2) return;
   const int once = cut_.add_node();
-  cut_.add_edge(tail, once, seconds * scale_, 1);
+  cut_.add_edge(tail, once, seconds, 1);
   for (int consumer : consumers) cut_.add_infinite_edge(once, cut_node(consumer));
 }
 
 void ExpansionCut::charge_if_moves_and_any_stays(const std::vector<int>& consumers,
                                                  double seconds) {
   const int head = producer_ < 0 ? MinCut::kSink : cut_node(producer_);
-  if (consumers.size() == 1) cut_.add_edge(cut_node(consumers[0]), head, seconds * scale_, 1);
+  if (consumers.size() == 1) cut_.add_edge(cut_node(consumers[0]), head, seconds, 1);
   if (consumers.size() < 2) return;
   const int once = cut_.add_node();
-  cut_.add_edge(once, head, seconds * scale_, 1);
+  cut_.add_edge(once, head, seconds, 1);
   for (int consumer : consumers) cut_.add_infinite_edge(cut_node(consumer), once);
 }
 
@@ -226,8 +210,8 @@ std::vector<int> ExpansionCut::solve() {
   for (int n = 0; n < index_.node_count; ++n) {
     if (cut_node(n) == kFixed) continue;
     const auto node = static_cast<std::size_t>(n);
-    const double stay = index_.node_seconds(n, label(n)) * scale_;
-    const double move = index_.node_seconds(n, target_) * scale_;
+    const double stay = index_.node_seconds(n, label(n));
+    const double move = index_.node_seconds(n, target_);
     cut_.add_edge(cut_node(n), MinCut::kSink, stay + stay_[node].seconds, stay_[node].copies);
     cut_.add_edge(MinCut::kSource, cut_node(n), move + move_[node].seconds, move_[node].copies);
   }

@@ -34,8 +34,8 @@ constexpr int kGrowSteps = 40;
 constexpr int kBisectSteps = 8;
 constexpr int kPolishPasses = 4;
 constexpr double kBoundRounding = 1e-11;
-constexpr int kMostExchanged = 128;  // nodes; all pairs of them are tried
-constexpr int kSearchSteps = 20000;
+constexpr int kMostExchanged = 128;   // nodes; all pairs of them are tried
+constexpr int kSearchWork = 2000000;  // steps times nodes
 
 // Nodes that can't run on a device because they alone exceed its memory.
 PlacementIndex drop_oversized(PlacementIndex index) {
@@ -107,7 +107,7 @@ class SmallestPlacement {
     if (choosers_.empty()) return devices_;
     std::vector<int> fallback = devices_;
     for (const auto& [bytes, n] : choosers_) {
-      for (int d : options(n)) fallback[static_cast<std::size_t>(n)] = d;
+      fallback[static_cast<std::size_t>(n)] = devices_for(n).front();
     }
     return search() ? devices_ : fallback;
   }
@@ -116,7 +116,7 @@ class SmallestPlacement {
   void place_the_certain() {
     for (int n = 0; n < index_.node_count; ++n) {
       if (index_.can_run(n, 0)) continue;
-      const std::vector<int> where = options(n);
+      const std::vector<int> where = devices_for(n);
       if (where.size() == 1) {
         devices_[static_cast<std::size_t>(n)] = where[0];
         continue;
@@ -128,12 +128,18 @@ class SmallestPlacement {
     std::sort(choosers_.begin(), choosers_.end());
   }
 
-  // Devices but the host that can run the node, the one with most room last.
-  std::vector<int> options(int node) const {
+  // Devices but the host that can run the node.
+  std::vector<int> devices_for(int node) const {
     std::vector<int> result;
     for (int d = 1; d < index_.device_count; ++d) {
       if (index_.can_run(node, d)) result.push_back(d);
     }
+    return result;
+  }
+
+  // The same, the one with most room last.
+  std::vector<int> options(int node) const {
+    std::vector<int> result = devices_for(node);
     const std::vector<double> peak = index_.peak_bytes(devices_);
     const auto room = [&](int d) {
       return index_.limit_bytes[static_cast<std::size_t>(d)] - peak[static_cast<std::size_t>(d)];
@@ -153,7 +159,8 @@ class SmallestPlacement {
 
   bool search() {
     std::vector<std::vector<int>> left = {options(choosers_[0].second)};
-    for (int step = 0; step < kSearchSteps && !left.empty(); ++step) {
+    const int steps = 2 * static_cast<int>(choosers_.size()) + kSearchWork / index_.node_count;
+    for (int step = 0; step < steps && !left.empty(); ++step) {
       int& device = devices_[static_cast<std::size_t>(choosers_[left.size() - 1].second)];
       if (left.back().empty()) {
         device = 0;

@@ -82,7 +82,7 @@ TEST_CASE("random schedules keep every rule", "[lanes]") {
       LaneStep step{static_cast<int>(random() % static_cast<unsigned>(lanes)),
                     static_cast<double>(random() % 8),
                     {}};
-      for (unsigned w = random() % 3; i > 0 && w > 0; --w) {
+      for (auto w = random() % 3; i > 0 && w > 0; --w) {
         step.after.push_back(static_cast<int>(random() % static_cast<unsigned>(i)));
       }
       serial += step.seconds;

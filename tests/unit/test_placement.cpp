@@ -13,6 +13,7 @@
 
 #include "runtime/plan/min_cut.hpp"
 #include "runtime/plan/placement.hpp"
+#include "runtime/plan/placement_cut.hpp"
 
 namespace {
 
@@ -25,13 +26,20 @@ using turnout::PlacementValue;
 
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
 
+// The target for 1000 nodes on two devices; debug and sanitizer builds are slower by nature.
+#if defined(NDEBUG) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+constexpr double kMostMilliseconds = 10.0;
+#else
+constexpr double kMostMilliseconds = 1000.0;
+#endif
+
 bool near(double a, double b, double relative = 1e-12) {
   return a == b || std::abs(a - b) <= relative * std::max(std::abs(a), std::abs(b));
 }
 
 // ---- Random problems -------------------------------------------------------------------------
 
-enum class Costs { real, small_integers, zero_or_one, any_magnitude };
+enum class Costs { real, small_integers, zero_or_one, any_magnitude, near_overflow };
 
 struct Recipe {
   int nodes = 8;
@@ -55,6 +63,8 @@ class Random {
         return below(4);
       case Costs::zero_or_one:
         return below(2);
+      case Costs::near_overflow:
+        return std::numeric_limits<double>::max() * 0.5 * below(3);
       case Costs::any_magnitude:
         break;
     }
@@ -108,7 +118,7 @@ PlacementProblem random_problem(std::uint64_t seed, const Recipe& recipe) {
       node.outputs.push_back(add_value(problem, random, recipe, n));
     }
     for (int d = 0; d < recipe.devices; ++d) {
-      const double scale = recipe.costs == Costs::any_magnitude ? 1.0 : 2.0;
+      const double scale = recipe.costs < Costs::any_magnitude ? 2.0 : 1.0;
       const bool can = (recipe.host_runs_all && d == 0) || !random.chance(10);
       node.seconds.push_back(can ? scale * random.cost(recipe.costs) : kInfinite);
     }
@@ -133,7 +143,9 @@ double by_definition(const PlacementProblem& problem, const std::vector<int>& de
   for (std::size_t n = 0; n < devices.size(); ++n) {
     const PlacementNode& node = problem.nodes[n];
     if (node.pin >= 0 && node.pin != devices[n]) return kInfinite;
-    sum += node.seconds[static_cast<std::size_t>(devices[n])];
+    const double seconds = node.seconds[static_cast<std::size_t>(devices[n])];
+    if (seconds == kInfinite) return kInfinite;
+    sum += seconds;
   }
   for (std::size_t v = 0; v < problem.values.size(); ++v) {
     const PlacementValue& value = problem.values[v];
@@ -153,7 +165,7 @@ double by_definition(const PlacementProblem& problem, const std::vector<int>& de
       if (place != 0) sum += value.h2d_seconds[static_cast<std::size_t>(place)];
     }
   }
-  return sum;
+  return std::min(sum, std::numeric_limits<double>::max());
 }
 
 // Bytes on one device other than the host at its worst step, by the definition.
@@ -362,8 +374,8 @@ TEST_CASE("evaluate follows its definition", "[placement]") {
 TEST_CASE("two devices: equal to brute force", "[placement]") {
   int mixed = 0;
   int total = 0;
-  for (Costs costs :
-       {Costs::real, Costs::small_integers, Costs::zero_or_one, Costs::any_magnitude}) {
+  for (Costs costs : {Costs::real, Costs::small_integers, Costs::zero_or_one, Costs::any_magnitude,
+                      Costs::near_overflow}) {
     for (std::uint64_t seed = 0; seed < 250; ++seed) {
       INFO("costs " << static_cast<int>(costs) << " seed " << seed);
       const PlacementProblem problem =
@@ -452,12 +464,51 @@ TEST_CASE("the flip of a chain follows link and host", "[placement]") {
 
 // ---- More devices ----------------------------------------------------------------------------
 
+TEST_CASE("an expansion is the best of all moves to one device", "[placement]") {
+  int moved = 0;
+  for (std::uint64_t seed = 0; seed < 800; ++seed) {
+    INFO("seed " << seed);
+    const int devices = 2 + static_cast<int>(seed % 3);
+    const PlacementProblem problem =
+        random_problem(seed, {8, devices, seed % 2 == 0 ? Costs::real : Costs::small_integers});
+    const turnout::PlacementIndex index(problem);
+    Random random(seed);
+    std::vector<int> base;
+    std::vector<char> movable;
+    for (int n = 0; n < 8; ++n) {
+      // Somewhere it can run, so that all sums are finite.
+      int device = random.below(devices);
+      while (!index.can_run(n, device)) device = (device + 1) % devices;
+      base.push_back(device);
+      movable.push_back(random.chance(80) ? 1 : 0);
+    }
+    const int target = random.below(devices);
+    const std::vector<int> result = turnout::best_expansion(index, base, target, movable);
+    double least = kInfinite;
+    for (unsigned mask = 0; mask < 256; ++mask) {
+      std::vector<int> tried = base;
+      for (std::size_t n = 0; n < 8; ++n) {
+        if (((mask >> n) & 1U) != 0 && movable[n] != 0) tried[n] = target;
+      }
+      least = std::min(least, evaluate(problem, tried));
+    }
+    CHECK(near(evaluate(problem, result), least));
+    for (std::size_t n = 0; n < 8; ++n) {
+      CHECK((result[n] == base[n] || (result[n] == target && movable[n] != 0)));
+    }
+    moved += result != base ? 1 : 0;
+  }
+  std::printf("expansions: %d of 800 move something\n", moved);
+  CHECK(moved > 200);
+}
+
 TEST_CASE("three and four devices: never worse than the best pair", "[placement]") {
   int optimal = 0;
   int proved = 0;
   int total = 0;
   double worst = 1.0;
-  for (Costs costs : {Costs::real, Costs::small_integers, Costs::any_magnitude}) {
+  for (Costs costs :
+       {Costs::real, Costs::small_integers, Costs::any_magnitude, Costs::near_overflow}) {
     for (std::uint64_t seed = 0; seed < 120; ++seed) {
       INFO("costs " << static_cast<int>(costs) << " seed " << seed);
       const int devices = seed % 4 == 3 ? 4 : 3;
@@ -496,7 +547,7 @@ TEST_CASE("three and four devices: never worse than the best pair", "[placement]
   }
   std::printf("3 and 4 devices: %d of %d optimal, %d proved so, worst ratio %.4f\n", optimal, total,
               proved, worst);
-  CHECK(optimal >= total * 95 / 100);
+  CHECK(optimal >= total * 99 / 100);
 }
 
 // ---- Memory ----------------------------------------------------------------------------------
@@ -545,7 +596,8 @@ TEST_CASE("memory limits: feasible, bounded, close", "[placement]") {
         "gap mean %.3f\n",
         devices, limited, optimal, ratio_sum / limited, worst, gap_sum / limited);
     CHECK(limited >= 100);
-    CHECK(optimal >= limited * 80 / 100);
+    CHECK(optimal >= limited * 90 / 100);
+    CHECK(ratio_sum <= 1.02 * limited);
   }
 }
 
@@ -564,12 +616,13 @@ TEST_CASE("memory limits that nothing meets are told", "[placement]") {
 }
 
 TEST_CASE("nodes that must share small devices are packed", "[placement]") {
-  // Constants of 6, 5, 4, 3 bytes on two devices of 9: only {6, 3} and {5, 4} fit.
+  // Only {6, 4} and {4, 3, 3} fill two devices of 10; taking the roomier one each time fails.
   PlacementProblem problem;
-  problem.devices = {{"host", kInfinite}, {"a", 9}, {"b", 9}};
-  for (int i = 0; i < 4; ++i) {
-    problem.values.push_back({{}, {}, 6.0 - i, -1, false, true});
-    problem.nodes.push_back({"n", {kInfinite, 1.0, 2.0}, {i}, {}, -1});
+  problem.devices = {{"host", kInfinite}, {"a", 10}, {"b", 10}};
+  int next = 0;
+  for (double bytes : {6.0, 4.0, 4.0, 3.0, 3.0}) {
+    problem.values.push_back({{}, {}, bytes, -1, false, true});
+    problem.nodes.push_back({"n", {kInfinite, 1.0, 2.0}, {next++}, {}, -1});
   }
   const Placement placement = turnout::place(problem);
   CHECK(placement.feasible);
@@ -669,9 +722,9 @@ TEST_CASE("a thousand nodes take milliseconds", "[placement]") {
       }
       std::printf("1000 nodes, %d devices%s: %.2f ms, gap %.4f\n", devices,
                   memory ? ", memory limits" : "", best_ms, placement.gap);
-      // Generous, for debug and sanitizer builds; the figure above is the one to read.
-      CHECK(best_ms < 60000.0);
+      if (devices == 2 && !memory) CHECK(best_ms <= kMostMilliseconds);
       CHECK(placement.feasible);
+      if (memory) CHECK(placement.gap < (devices == 2 ? 0.02 : 0.15));
     }
   }
 }
