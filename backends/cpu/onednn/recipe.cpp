@@ -1,0 +1,125 @@
+#include "backends/cpu/onednn/recipe.hpp"
+
+#include <omp.h>
+
+#include <exception>
+
+#include "backends/cpu/threads.hpp"
+
+namespace turnout::onednn {
+namespace {
+
+/// oneDNN plans for as many threads as OpenMP would give it now.
+class ThreadScope {
+ public:
+  explicit ThreadScope(int threads) : before_(omp_get_max_threads()) { cpu::use_threads(threads); }
+  ~ThreadScope() { cpu::use_threads(before_); }
+  ThreadScope(const ThreadScope&) = delete;
+  ThreadScope& operator=(const ThreadScope&) = delete;
+
+ private:
+  int before_;
+};
+
+std::string reason_of(const dnnl::error& error) {
+  if (error.status == dnnl_unimplemented) return "oneDNN has no implementation for this case";
+  return std::string("oneDNN: ") + error.what();
+}
+
+void check_operands(const Site& site) {
+  for (int i = 0; i < site.info.input_count(); ++i) {
+    if (site.info.has_input(i) && site.input(i).elements() == 0 &&
+        !site.info.op->is_shape_input(i)) {
+      refuse("oneDNN takes no empty operand");
+    }
+  }
+  if (site.output().elements() == 0) refuse("oneDNN takes no empty result");
+}
+
+Recipe recipe_for(const Site& site, std::span<const MakeRecipe> makers) {
+  check_operands(site);
+  if (!site.may_choose_layout) return first_recipe(site, makers);
+  try {
+    return first_recipe(site, makers);
+  } catch (const std::exception&) {
+    return first_recipe({site.info, {}, false}, makers);
+  }
+}
+
+Acceptance accept(const NodeInfo& info, const DeviceInfo& device,
+                  std::span<const MakeRecipe> makers) {
+  if (!device.is_host) return Acceptance::no("runs on the host only");
+  const ThreadScope threads(device.threads);
+  try {
+    recipe_for({info, {}, false}, makers);
+    return Acceptance::yes();
+  } catch (const Error& error) {
+    return Acceptance::no(error.what());
+  } catch (const dnnl::error& error) {
+    return Acceptance::no(reason_of(error));
+  }
+}
+
+}  // namespace
+
+Desc Site::take(int i) const {
+  const auto at = static_cast<std::size_t>(i);
+  const bool known = may_choose_layout && at < arriving.size();
+  return layout_desc(input(i), known ? arriving[at] : nullptr);
+}
+
+void Recipe::input(int argument, const Site& site, int i) {
+  const Desc desc = settled(argument);
+  bindings.push_back({argument, From::input, i, desc, make_layout(site.input(i), desc)});
+}
+
+void Recipe::output(int argument, const Site& site) {
+  const Desc desc = settled(argument);
+  bindings.push_back({argument, From::output, 0, desc, make_layout(site.output(), desc)});
+}
+
+void Recipe::pack(int argument, const Site& site, int i, const Desc& from, float scale) {
+  const Desc to = settled(argument);
+  if (from == to && scale == 1) return view_input(argument, i, from);
+  bindings.push_back({argument, From::packed, static_cast<int>(packings.size()), to});
+  packings.push_back({i, *site.info.constant(i), from, to, scale});
+}
+
+Recipe first_recipe(const Site& site, std::span<const MakeRecipe> makers) {
+  std::exception_ptr last;
+  for (const MakeRecipe make : makers) {
+    try {
+      Recipe recipe = make(site);
+      const std::string_view name = recipe.descriptor.impl_info_str();
+      if (name.starts_with("ref")) refuse("oneDNN has only its slow reference for this case");
+      return recipe;
+    } catch (const std::exception&) {
+      last = std::current_exception();
+    }
+  }
+  std::rethrow_exception(last);
+}
+
+void add_kernel(KernelRegistry& registry, std::string op, std::vector<MakeRecipe> makers) {
+  KernelEntry entry;
+  entry.op = std::move(op);
+  entry.provider = "onednn";
+  entry.accepts = [makers](const NodeInfo& info, const DeviceInfo& device) {
+    return accept(info, device, makers);
+  };
+  entry.prepare = [makers = std::move(makers)](const PrepareContext& context) {
+    const ThreadScope threads(context.threads);
+    try {
+      const Site site{context.info, context.input_layouts, context.may_choose_layout};
+      auto kernel = make_kernel(recipe_for(site, makers), context.threads);
+      kernel->cost = cost_of(context.info);
+      kernel->dtype = context.info.input(0).dtype;
+      return kernel;
+    } catch (const dnnl::error& error) {
+      context.info.fail(reason_of(error));
+    }
+  };
+  registry.add(std::move(entry));
+}
+
+}  // namespace turnout::onednn
