@@ -4,9 +4,14 @@
 namespace turnout {
 
 void register_kokkos_kernels(KernelRegistry& registry) {
-  kokkos::register_movement_kernels(registry);
+  kokkos::register_reduce_kernels(registry);
+  kokkos::register_scan_kernels(registry);
   kokkos::register_softmax_kernels(registry);
   kokkos::register_norm_kernels(registry);
+  kokkos::register_movement_kernels(registry);
+  kokkos::register_pad_kernels(registry);
+  kokkos::register_gather_kernels(registry);
+  kokkos::register_scatter_kernels(registry);
 }
 
 }  // namespace turnout

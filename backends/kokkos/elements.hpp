@@ -1,0 +1,117 @@
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+#include "core/dtype.hpp"
+#include "core/portable.hpp"
+
+// Elements of a type known at run time, worked with in one of four wide types: float (f32, f16,
+// bf16), double (f64), uint64_t (u64) and int64_t (other integers and booleans). Rows are loaded
+// and stored in blocks, so that an op is compiled four times rather than thirteen; where the stored
+// type is the wide one nothing is copied. Results of narrow integers wrap when they are stored.
+namespace turnout::kokkos {
+
+/// Elements of a block; three of them are a part of the first cache.
+inline constexpr std::int64_t kBlockElements = 512;
+
+/// Calls f(std::type_identity<W>{}) with the wide type of `dtype`.
+template <typename F>
+decltype(auto) dispatch_wide(DType dtype, F&& f) {
+  switch (dtype) {
+    case DType::f32:
+    case DType::f16:
+    case DType::bf16:
+      return f(std::type_identity<float>{});
+    case DType::f64:
+      return f(std::type_identity<double>{});
+    case DType::u64:
+      return f(std::type_identity<std::uint64_t>{});
+    default:
+      return f(std::type_identity<std::int64_t>{});
+  }
+}
+
+template <typename W, typename T>
+TURNOUT_HD void load_as(const void* data, std::int64_t offset, std::int64_t stride, std::int64_t n,
+                        W* to) {
+  const T* from = static_cast<const T*>(data) + offset;
+  if (stride == 1) {
+    for (std::int64_t i = 0; i < n; ++i) to[i] = static_cast<W>(from[i]);
+  } else {
+    for (std::int64_t i = 0; i < n; ++i) to[i] = static_cast<W>(from[i * stride]);
+  }
+}
+
+/// The n <= kBlockElements elements at `offset`, `stride` apart: where they are, if dense and of
+/// type W, else copied to `buffer`.
+template <typename W>
+TURNOUT_HD const W* load_block(const void* data, DType dtype, std::int64_t offset,
+                               std::int64_t stride, std::int64_t n, W* buffer) {
+  if (dtype == dtype_of<W>) {
+    if (stride == 1) return static_cast<const W*>(data) + offset;
+    load_as<W, W>(data, offset, stride, n, buffer);
+    return buffer;
+  }
+  if constexpr (std::is_same_v<W, float>) {
+    if (dtype == DType::f16) load_as<W, Half>(data, offset, stride, n, buffer);
+    if (dtype == DType::bf16) load_as<W, BFloat16>(data, offset, stride, n, buffer);
+  } else if constexpr (std::is_same_v<W, std::int64_t>) {
+    switch (dtype) {
+      case DType::i8:
+        load_as<W, std::int8_t>(data, offset, stride, n, buffer);
+        break;
+      case DType::i16:
+        load_as<W, std::int16_t>(data, offset, stride, n, buffer);
+        break;
+      case DType::u16:
+        load_as<W, std::uint16_t>(data, offset, stride, n, buffer);
+        break;
+      case DType::i32:
+        load_as<W, std::int32_t>(data, offset, stride, n, buffer);
+        break;
+      case DType::u32:
+        load_as<W, std::uint32_t>(data, offset, stride, n, buffer);
+        break;
+      default:  // u8, boolean
+        load_as<W, std::uint8_t>(data, offset, stride, n, buffer);
+    }
+  }
+  return buffer;
+}
+
+template <typename W, typename T>
+TURNOUT_HD void store_as(void* data, std::int64_t offset, std::int64_t n, const W* from) {
+  T* to = static_cast<T*>(data) + offset;
+  for (std::int64_t i = 0; i < n; ++i) to[i] = static_cast<T>(from[i]);
+}
+
+/// Where a block of results is put: in place, or in `buffer` for store_block() to convert.
+template <typename W>
+TURNOUT_HD W* result_block(void* data, DType dtype, std::int64_t offset, W* buffer) {
+  return dtype == dtype_of<W> ? static_cast<W*>(data) + offset : buffer;
+}
+
+/// Ends what result_block() began: `from` is what it gave.
+template <typename W>
+TURNOUT_HD void store_block(void* data, DType dtype, std::int64_t offset, std::int64_t n,
+                            const W* from) {
+  if (dtype == dtype_of<W>) return;
+  if constexpr (std::is_same_v<W, float>) {
+    if (dtype == DType::f16) store_as<W, Half>(data, offset, n, from);
+    if (dtype == DType::bf16) store_as<W, BFloat16>(data, offset, n, from);
+  } else if constexpr (std::is_same_v<W, std::int64_t>) {
+    switch (size_of(dtype)) {  // the low bytes, signed or not
+      case 1:
+        store_as<W, std::uint8_t>(data, offset, n, from);
+        break;
+      case 2:
+        store_as<W, std::uint16_t>(data, offset, n, from);
+        break;
+      default:
+        store_as<W, std::uint32_t>(data, offset, n, from);
+    }
+  }
+}
+
+}  // namespace turnout::kokkos
