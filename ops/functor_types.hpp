@@ -37,6 +37,13 @@ inline TypeMask type_mask(DType dtype) {
 template <typename Op, typename T>
 inline constexpr bool takes = (Op::types & mask_of<T>) != 0;
 
+/// True if results are booleans whatever the operands are.
+template <typename Op>
+inline constexpr bool is_unary_predicate = std::is_same_v<std::invoke_result_t<Op, float>, bool>;
+template <typename Op>
+inline constexpr bool is_binary_predicate =
+    std::is_same_v<std::invoke_result_t<Op, float, float>, bool>;
+
 template <typename... Ts>
 struct TypeList {};
 

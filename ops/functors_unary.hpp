@@ -17,7 +17,7 @@ struct UnaryFunctor {
 
 // A functor without attributes that is one floating-point expression of x.
 #define TURNOUT_UNARY(Struct, op_name, op_flops, op_doc, expression) \
-  struct Struct : UnaryFunctor<kFloatingTypes> {                     \
+  struct Struct : UnaryFunctor<kFloatingTypes, false, op_flops> {    \
     static constexpr std::string_view name = op_name;                \
     static constexpr std::string_view doc = op_doc;                  \
     static Struct make(const AttrMap&) { return {}; }                \
