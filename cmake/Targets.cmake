@@ -8,7 +8,7 @@ add_library(turnout_config INTERFACE)
 target_compile_features(turnout_config INTERFACE cxx_std_20)
 target_include_directories(turnout_config INTERFACE $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}> $<BUILD_INTERFACE:${CMAKE_BINARY_DIR}>)
 target_compile_options(turnout_config INTERFACE $<BUILD_INTERFACE:-march=${TURNOUT_CPU_ARCH}>)
-target_link_libraries(turnout_config INTERFACE fmt::fmt-header-only Threads::Threads)
+target_link_libraries(turnout_config INTERFACE fmt::fmt Threads::Threads)
 if(TURNOUT_SANITIZE)
   target_compile_options(turnout_config INTERFACE -fsanitize=${TURNOUT_SANITIZE} -fno-omit-frame-pointer
     $<$<NOT:$<STREQUAL:${TURNOUT_SANITIZE},thread>>:-fno-sanitize-recover=all>)
