@@ -86,7 +86,10 @@ std::vector<TensorSpec> infer_matmul(const NodeInfo& info) {
                             to_string(dtype)));
     }
   }
-  fused_activation(info);
+  const FusedActivation act = fused_activation(info);
+  if (integers && (act.kind != Activation::none || info.attrs->real("alpha") != 1)) {
+    info.fail("products of integers take no alpha and no activation");
+  }
   const MatmulDims dims = matmul_dims(info);
   require_shape(info, 3, dims.output, "a residual has the output's shape");
   return {{dtype, dims.output}};
@@ -110,7 +113,6 @@ template <typename A>
 void multiply(const NodeInfo& info, std::span<const std::vector<A>> in, std::vector<A>& out) {
   const MatmulDims d = matmul_dims(info);
   const FusedActivation act = fused_activation(info);
-  const A alpha = static_cast<A>(info.attrs->real("alpha"));
   const auto at = [](const std::vector<A>& v, std::int64_t i) {
     return v[static_cast<std::size_t>(i)];
   };
@@ -126,7 +128,7 @@ void multiply(const NodeInfo& info, std::span<const std::vector<A>> in, std::vec
           sum += at(in[0], a0 + (d.trans_a ? k * d.m + i : i * d.k + k)) *
                  at(in[1], b0 + (d.trans_b ? j * d.k + k : k * d.n + j));
         }
-        sum *= alpha;
+        if constexpr (std::is_floating_point_v<A>) sum *= info.attrs->real("alpha");
         if (!in[2].empty()) {
           sum += at(in[2], bias0 + i * d.bias_row_stride + j * d.bias_col_stride);
         }

@@ -21,10 +21,12 @@ struct ConvTransposePlane {
     const std::int64_t channel = plane % dims->out_channels;
     const A start = bias == nullptr ? A(0) : static_cast<A>(bias[channel]);
     const std::int64_t group = channel / dims->group_out();
-    const T* from = x + (plane / dims->out_channels * dims->in_channels +
-                         group * dims->group_in()) * dims->window.out_size();
-    const T* weights = w + (group * dims->group_in() * dims->group_out() +
-                            channel % dims->group_out()) * dims->window.kernel_size();
+    const T* from =
+        x + (plane / dims->out_channels * dims->in_channels + group * dims->group_in()) *
+                dims->window.out_size();
+    const T* weights =
+        w + (group * dims->group_in() * dims->group_out() + channel % dims->group_out()) *
+                dims->window.kernel_size();
     for (std::int64_t i = 0; i < size; ++i) {
       y[plane * size + i] = T(start + gather(from, weights, i));
     }

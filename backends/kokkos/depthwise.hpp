@@ -48,8 +48,7 @@ struct DepthwisePlane {
     // Columns [low, high) see no padding to the left or right.
     const std::int64_t low = std::min((cols.pad_begin + cols.stride - 1) / cols.stride, cols.out);
     const std::int64_t room = cols.in + cols.pad_begin - cols.extent();
-    const std::int64_t high =
-        room < 0 ? low : std::clamp(room / cols.stride + 1, low, cols.out);
+    const std::int64_t high = room < 0 ? low : std::clamp(room / cols.stride + 1, low, cols.out);
     alignas(64) A sums[kCols];
     for (std::int64_t c = 0; c < cols.out;) {
       const bool inside = c >= low && c < high;

@@ -19,5 +19,9 @@ void register_reduce_kernels(KernelRegistry& registry);
 void register_scan_kernels(KernelRegistry& registry);  // arg_max, arg_min, cum_sum
 void register_softmax_kernels(KernelRegistry& registry);
 void register_norm_kernels(KernelRegistry& registry);
+void register_matmul_kernels(KernelRegistry& registry);
+void register_conv_kernels(KernelRegistry& registry);
+void register_conv_transpose_kernels(KernelRegistry& registry);
+void register_pool_kernels(KernelRegistry& registry);  // windows and global ones
 
 }  // namespace turnout::kokkos

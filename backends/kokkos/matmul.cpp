@@ -98,8 +98,8 @@ class MatmulKernel final : public PreparedKernel {
     const std::int64_t size = dims_.k * dims_.n;
     const std::int64_t packed_size = padded_cols<A>(dims_.n) * dims_.k;
     const std::int64_t count = size == 0 ? 0 : b.elements() / size;
-    packed_ = allocate_host(static_cast<std::size_t>(std::max<std::int64_t>(count * packed_size, 1)) *
-                            sizeof(A));
+    packed_ = allocate_host(
+        static_cast<std::size_t>(std::max<std::int64_t>(count * packed_size, 1)) * sizeof(A));
     for (std::int64_t i = 0; i < count; ++i) {
       pack_right<A, T>(b.data<const T>() + i * size, dims_.n, dims_.trans_b ? dims_.k : 1, dims_.k,
                        dims_.trans_b ? 1 : dims_.n,
@@ -127,9 +127,8 @@ struct IntegerRows {
     const std::int64_t batch = index / d.m, i = index % d.m;
     const T* left = a + d.offset(batch, d.a_strides);
     const T* right = b + d.offset(batch, d.b_strides);
-    const T* add = bias == nullptr
-                       ? nullptr
-                       : bias + d.offset(batch, d.bias_strides) + i * d.bias_row_stride;
+    const T* add =
+        bias == nullptr ? nullptr : bias + d.offset(batch, d.bias_strides) + i * d.bias_row_stride;
     for (std::int64_t j = 0; j < d.n; ++j) {
       Wrap sum = 0;
       for (std::int64_t k = 0; k < d.k; ++k) {
@@ -147,8 +146,8 @@ template <typename T>
 std::unique_ptr<PreparedKernel> prepare_integers(const PrepareContext& context) {
   return make_kernel(
       context,
-      [dims = matmul_dims(context.info), parallel = Parallel(context.threads)](
-          const KernelArgs& args) {
+      [dims = matmul_dims(context.info),
+       parallel = Parallel(context.threads)](const KernelArgs& args) {
         const double row_ns = 0.5 * static_cast<double>(dims.n) * static_cast<double>(dims.k);
         parallel_for(parallel, dims.batches() * dims.m, row_ns,
                      IntegerRows<T>{&dims, args.input<T>(0), args.input<T>(1), args.input<T>(2),

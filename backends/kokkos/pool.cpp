@@ -150,7 +150,8 @@ struct PoolAny {
     A acc = math.start();
     for (bool more = any; more; more = advance(taps)) {
       std::int64_t offset = 0, column = 0;
-      for (int i = 0; i < window->rank; ++i) offset = offset * window->axis(i).in + at(i, out, taps);
+      for (int i = 0; i < window->rank; ++i)
+        offset = offset * window->axis(i).in + at(i, out, taps);
       for (int i = window->rank - 1; i >= 0; --i) {
         column = column * window->axis(i).in + at(i, out, taps);
       }
@@ -238,11 +239,10 @@ struct GlobalPool {
       return;
     }
     const PoolMath<T>& m = math;
-    const double sum = math.kind == PoolKind::average
-                           ? sum_of<A>(size, [&](std::int64_t i) { return static_cast<A>(from[i]); })
-                           : sum_of<A>(size, [&](std::int64_t i) {
-                               return m.raised(static_cast<A>(from[i]));
-                             });
+    const double sum =
+        math.kind == PoolKind::average
+            ? sum_of<A>(size, [&](std::int64_t i) { return static_cast<A>(from[i]); })
+            : sum_of<A>(size, [&](std::int64_t i) { return m.raised(static_cast<A>(from[i])); });
     if (math.kind == PoolKind::average) {
       y[plane] = T(static_cast<A>(sum / static_cast<double>(size)));
     } else {
@@ -256,7 +256,8 @@ struct GlobalPool {
     for (A& lane : lanes) lane = math.start();
     std::int64_t i = 0;
     for (; i + kLanes <= size; i += kLanes) {
-      for (int l = 0; l < kLanes; ++l) lanes[l] = math.larger(lanes[l], static_cast<A>(from[i + l]));
+      for (int l = 0; l < kLanes; ++l)
+        lanes[l] = math.larger(lanes[l], static_cast<A>(from[i + l]));
     }
     for (; i < size; ++i) lanes[0] = math.larger(lanes[0], static_cast<A>(from[i]));
     A best = lanes[0];
@@ -291,7 +292,8 @@ std::unique_ptr<PreparedKernel> prepare_pool(const PrepareContext& context) {
     return Global ? prepare_global_pool<T>(context, math) : prepare_window_pool<T>(context, math);
   };
   const DType dtype = context.info.input(0).dtype;
-  if (Kind == PoolKind::max && dtype == DType::i8) return prepare(std::type_identity<std::int8_t>{});
+  if (Kind == PoolKind::max && dtype == DType::i8)
+    return prepare(std::type_identity<std::int8_t>{});
   if (Kind == PoolKind::max && dtype == DType::u8) {
     return prepare(std::type_identity<std::uint8_t>{});
   }

@@ -4,6 +4,10 @@
 namespace turnout {
 
 void register_kokkos_kernels(KernelRegistry& registry) {
+  kokkos::register_matmul_kernels(registry);
+  kokkos::register_conv_kernels(registry);
+  kokkos::register_conv_transpose_kernels(registry);
+  kokkos::register_pool_kernels(registry);
   kokkos::register_reduce_kernels(registry);
   kokkos::register_scan_kernels(registry);
   kokkos::register_softmax_kernels(registry);
