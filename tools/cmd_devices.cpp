@@ -2,11 +2,11 @@
 
 #include <memory>
 
+#include "generated/turnout_config.hpp"
 #include "runtime/cost/cpu_probe.hpp"
 #include "runtime/report/units.hpp"
 #include "runtime/system.hpp"
 #include "tools/commands.hpp"
-#include "turnout_config.hpp"
 
 namespace turnout::tools {
 namespace {

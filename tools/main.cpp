@@ -5,8 +5,8 @@
 #include <new>
 
 #include "core/error.hpp"
+#include "generated/turnout_config.hpp"
 #include "tools/commands.hpp"
-#include "turnout_config.hpp"
 
 namespace {
 

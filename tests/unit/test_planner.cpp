@@ -1,9 +1,9 @@
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
 
+#include "generated/turnout_config.hpp"
 #include "runtime/plan/explain.hpp"
 #include "tests/support/models.hpp"
-#include "turnout_config.hpp"
 
 namespace turnout::testing {
 namespace {

@@ -2,10 +2,10 @@
 #include <catch2/catch_test_macros.hpp>
 #include <thread>
 
+#include "generated/turnout_config.hpp"
 #include "runtime/passes/passes.hpp"
 #include "runtime/report/compare.hpp"
 #include "tests/support/models.hpp"
-#include "turnout_config.hpp"
 
 namespace turnout::testing {
 namespace {
