@@ -29,9 +29,8 @@ void convert_if(OnnxNode& node);
 // convert_math.cpp
 void convert_variadic(OnnxNode& node);  // Max, Min, Sum
 void convert_mean(OnnxNode& node);
-void convert_pow(OnnxNode& node);
 void convert_softmax(OnnxNode& node);  // LogSoftmax, Hardmax
-void convert_gelu(OnnxNode& node);
+void convert_lp_normalization(OnnxNode& node);
 void convert_batch_normalization(OnnxNode& node);
 void convert_group_normalization(OnnxNode& node);
 void convert_max_pool(OnnxNode& node);

@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include "onnx.pb.h"
 #include "runtime/onnx/convert.hpp"
 #include "runtime/onnx/tensor_proto.hpp"
@@ -40,15 +42,19 @@ void convert_constant(OnnxNode& node) {
   node.define_constant(std::move(tensor));
 }
 
-// The value's element type is the output's.
+// The value's element type is the output's. Integers that a double can't hold are spread instead.
 void convert_constant_of_shape(OnnxNode& node) {
   Tensor value = Tensor::scalar(0.0F);
   if (const auto* attr = node.take("value"); attr != nullptr && attr->has_t()) {
     value = node.tensor(attr->t(), "value");
   }
   if (value.elements() != 1) node.invalid("attribute 'value' has to have one element");
-  const Tensor scalar = value.reshaped({});
-  node.finish("expand", {node.constant(scalar, "value"), node.required(0)});
+  const double number = to_double(value)[0];
+  if (std::abs(number) < 0x1p53 || is_floating(value.dtype())) {
+    return node.finish({node.required(0)},
+                       {{"value", number}, {"dtype", std::string(to_string(value.dtype()))}});
+  }
+  node.finish("expand", {node.constant(value.reshaped({}), "value"), node.required(0)});
 }
 
 void convert_cast(OnnxNode& node) {

@@ -29,9 +29,6 @@ void convert_mean(OnnxNode& node) {
   node.finish("div", {sum, node.scalar_like(count, node.required(0), "count")});
 }
 
-// Since opset 12 the exponent may have another type; the result has the base's.
-void convert_pow(OnnxNode& node) { node.finish(node.inputs()); }
-
 // Before opset 13 all dimensions from `axis` (1 unless given) on are one line.
 void convert_softmax(OnnxNode& node) {
   if (node.opset() >= 13) return node.finish(node.inputs());
@@ -43,12 +40,17 @@ void convert_softmax(OnnxNode& node) {
   node.finish("reshape", {result, shape_of(node, x)}, {{"allowzero", std::int64_t{1}}});
 }
 
-void convert_gelu(OnnxNode& node) {
-  const std::string approximate = node.take_text("approximate").value_or("none");
-  if (approximate != "none" && approximate != "tanh") {
-    node.invalid(fmt::format("attribute 'approximate' is '{}'", approximate));
-  }
-  node.finish(approximate == "tanh" ? "gelu_tanh" : "gelu", {node.required(0)});
+// x divided by its norm along the axis; zeros stay zeros.
+void convert_lp_normalization(OnnxNode& node) {
+  const ValueId x = node.required(0);
+  const std::int64_t p = node.take_integer("p").value_or(2);
+  const std::int64_t axis = node.take_integer("axis").value_or(-1);
+  if (p != 1 && p != 2) node.invalid(fmt::format("attribute 'p' is {}", p));
+  const ValueId axes = node.integers({axis}, "axes");
+  const ValueId norm = node.step(p == 1 ? "reduce_l1" : "reduce_l2", {x, axes});
+  const ValueId is_zero = node.step("equal", {norm, node.scalar_like(0, x, "zero")});
+  const ValueId one = node.scalar_like(1, x, "one");
+  node.finish({x, node.step("where", {is_zero, one, norm})});
 }
 
 // Outputs 1 to 4 and `momentum` belong to training.

@@ -30,7 +30,7 @@ DType output_dtype(const OpDef& op, const AttrMap& attrs, std::span<const DType>
     const auto* text = value == nullptr ? nullptr : std::get_if<std::string>(value);
     if (text != nullptr) return parse_dtype(*text).value_or(DType::undefined);
   }
-  return op.name == "constant_of_shape" ? DType::undefined : input(0);
+  return input(0);
 }
 
 std::string Target::fresh(Names& taken, std::string_view base) {
