@@ -10,9 +10,11 @@ target_include_directories(turnout_config INTERFACE $<BUILD_INTERFACE:${CMAKE_SO
 target_compile_options(turnout_config INTERFACE $<BUILD_INTERFACE:-march=${TURNOUT_CPU_ARCH}>)
 target_link_libraries(turnout_config INTERFACE fmt::fmt Threads::Threads)
 if(TURNOUT_SANITIZE)
-  target_compile_options(turnout_config INTERFACE -fsanitize=${TURNOUT_SANITIZE} -fno-omit-frame-pointer
-    $<$<NOT:$<STREQUAL:${TURNOUT_SANITIZE},thread>>:-fno-sanitize-recover=all>)
+  target_compile_options(turnout_config INTERFACE -fsanitize=${TURNOUT_SANITIZE} -fno-omit-frame-pointer)
   target_link_options(turnout_config INTERFACE -fsanitize=${TURNOUT_SANITIZE})
+  if(NOT TURNOUT_SANITIZE STREQUAL thread)
+    target_compile_options(turnout_config INTERFACE -fno-sanitize-recover=all)
+  endif()
 endif()
 
 # turnout_sources(OUT PATTERN...): the .cpp files of this folder that match. New files are noticed by the next build.
