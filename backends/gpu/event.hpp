@@ -1,0 +1,24 @@
+#pragma once
+
+#include "backends/gpu/device.hpp"
+
+namespace turnout::gpu {
+
+class GpuEvent final : public Event {
+ public:
+  explicit GpuEvent(GpuDevice& device) : device_(device), native_(device.native()) {}
+
+  /// Error if the event was never recorded: waiting for nothing hides a missing record.
+  void synchronize() override;
+  double seconds() const override { return native_.seconds(); }
+
+ private:
+  friend class GpuStream;
+  void require_recorded() const;
+
+  GpuDevice& device_;
+  vendor::Event native_;
+  bool recorded_ = false;
+};
+
+}  // namespace turnout::gpu

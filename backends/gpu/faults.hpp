@@ -1,0 +1,23 @@
+#pragma once
+
+#include <cstdint>
+
+namespace turnout::gpu {
+
+/// Faults to inject into an emulated device. Counts start when they are set.
+struct Faults {
+  /// Allocations of device memory that still succeed before one fails; -1: none fails. The one that
+  /// fails is out_of_memory; later ones succeed again.
+  std::int64_t fail_allocation = -1;
+  /// Copies between host and device take this many times as long on the device's clock.
+  double link_slowdown = 1;
+  /// Launches that still run before the device is lost; -1: it isn't. Everything after fails with
+  /// device_lost until faults are set again.
+  std::int64_t lose_device_after = -1;
+  /// Stream::synchronize() first runs the device's other streams as far as they go without this
+  /// one. A wait that is missing after a read shows up this way, one that is missing before a read
+  /// the usual way.
+  bool others_first = false;
+};
+
+}  // namespace turnout::gpu
