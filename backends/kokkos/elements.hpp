@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <type_traits>
 
 #include "core/dtype.hpp"
@@ -30,6 +31,20 @@ decltype(auto) dispatch_wide(DType dtype, F&& f) {
     default:
       return f(std::type_identity<std::int64_t>{});
   }
+}
+
+/// Limits of an integer type that is worked with as int64_t.
+struct IntegerLimits {
+  std::int64_t low, high;
+};
+inline IntegerLimits integer_limits(DType dtype) {
+  return dispatch(dtype, []<typename T>(std::type_identity<T>) -> IntegerLimits {
+    if constexpr (std::is_integral_v<T> && !std::is_same_v<T, std::uint64_t>) {
+      return {std::numeric_limits<T>::min(), std::numeric_limits<T>::max()};
+    } else {
+      return {std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int64_t>::max()};
+    }
+  });
 }
 
 template <typename W, typename T>

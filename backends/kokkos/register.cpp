@@ -8,6 +8,9 @@ void register_kokkos_kernels(KernelRegistry& registry) {
   kokkos::register_conv_kernels(registry);
   kokkos::register_conv_transpose_kernels(registry);
   kokkos::register_pool_kernels(registry);
+  kokkos::register_unary_kernels(registry);
+  kokkos::register_binary_kernels(registry);
+  kokkos::register_select_kernels(registry);
   kokkos::register_reduce_kernels(registry);
   kokkos::register_scan_kernels(registry);
   kokkos::register_softmax_kernels(registry);
