@@ -43,6 +43,12 @@ void check_name(const std::string& name, std::string_view what) {
   }
 }
 
+void check_tensor(const onnx::ValueInfoProto& input) {
+  if (input.type().has_tensor_type()) return;
+  fail(ErrorCode::unsupported,
+       "input '{}' is not a tensor (a sequence, map, optional or sparse one)", input.name());
+}
+
 std::vector<Dim> declared_dims(const onnx::TensorShapeProto& shape, const std::string& input) {
   std::vector<Dim> dims;
   for (const auto& dim : shape.dim()) {
@@ -148,10 +154,7 @@ void ModelImporter::import_inputs(const onnx::GraphProto& graph, Scope& scope) {
 }
 
 void ModelImporter::import_input(const onnx::ValueInfoProto& input, Scope& scope) {
-  if (!input.type().has_tensor_type()) {
-    fail(ErrorCode::unsupported,
-         "input '{}' is not a tensor (a sequence, map, optional or sparse one)", input.name());
-  }
+  check_tensor(input);
   const auto& type = input.type().tensor_type();
   const auto dtype = dtype_of_onnx(type.elem_type());
   if (!dtype) {
@@ -323,6 +326,22 @@ Graph import_onnx(std::string_view bytes, const std::filesystem::path& base_dire
     fail(ErrorCode::invalid_model, "model of {} bytes: above the limit of 2 GiB", bytes.size());
   }
   return import_model(std::string(bytes), base_directory, options, "model");
+}
+
+std::vector<std::string> onnx_input_names(const std::filesystem::path& file) {
+  onnx::ModelProto model;
+  parse_proto(read_file(file, kProtoLimit), model, fmt::format("model '{}'", file.string()));
+  std::set<std::string_view> initializers;
+  for (const auto& initializer : model.graph().initializer()) {
+    initializers.insert(initializer.name());
+  }
+  std::vector<std::string> names;
+  for (const auto& input : model.graph().input()) {
+    if (initializers.count(input.name()) > 0) continue;
+    onnx_import::check_tensor(input);
+    names.push_back(input.name());
+  }
+  return names;
 }
 
 }  // namespace turnout

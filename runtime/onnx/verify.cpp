@@ -33,44 +33,74 @@ std::vector<std::filesystem::path> data_sets(const std::filesystem::path& folder
   return result;
 }
 
-struct DataSet {
-  std::vector<Tensor> inputs, outputs;
-};
+std::vector<Tensor> load_all(const std::filesystem::path& folder, std::string_view stem) {
+  std::vector<Tensor> tensors;
+  for (const auto& file : numbered(folder, stem)) tensors.push_back(load_tensor_pb(file));
+  return tensors;
+}
 
-DataSet load(const std::filesystem::path& folder) {
-  DataSet set;
-  for (const auto& file : numbered(folder, "input")) set.inputs.push_back(load_tensor_pb(file));
-  for (const auto& file : numbered(folder, "output")) set.outputs.push_back(load_tensor_pb(file));
-  return set;
+// Scalars that may choose a branch or a mode, which have to be known when a model is imported.
+ImportOptions boolean_scalars(const std::vector<std::string>& names,
+                              const std::vector<Tensor>& given) {
+  ImportOptions options;
+  for (std::size_t i = 0; i < std::min(names.size(), given.size()); ++i) {
+    const Tensor& input = given[i];
+    if (input.dtype() == DType::boolean && input.elements() == 1) {
+      options.constants.emplace(names[i], input);
+    }
+  }
+  return options;
+}
+
+// Given inputs that the graph still has, in its order.
+std::vector<Tensor> inputs_of(const Graph& graph, const std::vector<std::string>& names,
+                              const std::vector<Tensor>& given) {
+  std::vector<Tensor> inputs;
+  for (ValueId id : graph.inputs()) {
+    const auto at = std::find(names.begin(), names.end(), graph.value(id).name);
+    inputs.push_back(given[static_cast<std::size_t>(at - names.begin())]);
+  }
+  return inputs;
+}
+
+// Inputs that decide shapes or branches become constants.
+Graph import_for(const std::filesystem::path& model, const std::vector<std::string>& names,
+                 const std::vector<Tensor>& given) {
+  ImportOptions options;
+  Graph graph = [&] {
+    try {
+      return import_onnx(model);
+    } catch (const Error& error) {
+      options = boolean_scalars(names, given);
+      if (error.code() != ErrorCode::unsupported || options.constants.empty()) throw;
+      return import_onnx(model, options);
+    }
+  }();
+  const auto fixed = shape_deciding_inputs(graph);
+  if (fixed.empty()) return graph;
+  for (const std::string& name : fixed) {
+    const auto at = std::find(names.begin(), names.end(), name);
+    options.constants.emplace(name, given[static_cast<std::size_t>(at - names.begin())]);
+  }
+  return import_onnx(model, options);
 }
 
 void verify_data_set(const std::filesystem::path& model, const std::filesystem::path& folder,
                      const RunGraph& run, VerifyResult& result) {
-  Graph graph = import_onnx(model);
-  DataSet set = load(folder);
-  if (set.inputs.size() != graph.inputs().size()) {
-    fail(ErrorCode::invalid_argument, "{} input files for {} inputs", set.inputs.size(),
-         graph.inputs().size());
+  const std::vector<std::string> names = onnx_input_names(model);
+  const std::vector<Tensor> given = load_all(folder, "input");
+  if (given.size() != names.size()) {
+    fail(ErrorCode::invalid_argument, "{} input files for {} inputs", given.size(), names.size());
   }
-  ImportOptions options;
-  const auto fixed = shape_deciding_inputs(graph);
-  std::vector<Tensor> inputs;
-  for (std::size_t i = 0; i < set.inputs.size(); ++i) {
-    const std::string& name = graph.value(graph.inputs()[i]).name;
-    if (std::find(fixed.begin(), fixed.end(), name) != fixed.end()) {
-      options.constants.emplace(name, set.inputs[i]);
-    } else {
-      inputs.push_back(set.inputs[i]);
-    }
-  }
-  if (!fixed.empty()) graph = import_onnx(model, options);
+  const Graph graph = import_for(model, names, given);
+  const std::vector<Tensor> inputs = inputs_of(graph, names, given);
+  const std::vector<Tensor> expected = load_all(folder, "output");
   const std::vector<Tensor> outputs = run(graph, inputs);
-  if (outputs.size() != set.outputs.size()) {
-    fail(ErrorCode::invalid_argument, "{} outputs, {} expected", outputs.size(),
-         set.outputs.size());
+  if (outputs.size() != expected.size()) {
+    fail(ErrorCode::invalid_argument, "{} outputs, {} expected", outputs.size(), expected.size());
   }
   for (std::size_t i = 0; i < outputs.size(); ++i) {
-    const std::string text = difference(outputs[i], set.outputs[i], kRelative, kAbsolute);
+    const std::string text = difference(outputs[i], expected[i], kRelative, kAbsolute);
     if (text.empty()) continue;
     result = {VerifyResult::Status::failed,
               fmt::format("output '{}': {}", graph.output_names()[i], text)};

@@ -67,18 +67,17 @@ std::map<std::string, std::string> read_list(const fs::path& file) {
   return result;
 }
 
-// The reason without what is particular to one test.
+// The reason without the names of files, nodes and values, so that like tests come together.
 std::string group_of(std::string reason) {
-  const auto start = reason.find("': ");
-  if (reason.starts_with("model '") && start != std::string::npos) reason.erase(0, start + 3);
-  if (reason.starts_with("node '")) reason.erase(0, reason.find("': ") + 3);
+  for (const char* prefix : {"model '", "node '", "tensor '", "input '", "initializer '"}) {
+    const std::string_view word(prefix);
+    if (!reason.starts_with(word)) continue;
+    reason.erase(0, reason.find('\'', word.size()) + 1);
+    reason.erase(0, reason.starts_with(": ") ? 2 : 1);
+  }
+  if (reason.starts_with("model: ")) reason.erase(0, 7);
   const auto opset = reason.find(", opset ");
   if (opset != std::string::npos) reason.erase(opset, reason.find(')') - opset);
-  if (reason.starts_with("tensor '") || reason.starts_with("input '") ||
-      reason.starts_with("initializer '")) {
-    reason.erase(0, reason.find("':") + 2);
-    reason = "tensor:" + reason;
-  }
   return reason;
 }
 
