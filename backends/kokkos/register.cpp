@@ -19,6 +19,9 @@ void register_kokkos_kernels(KernelRegistry& registry) {
   kokkos::register_pad_kernels(registry);
   kokkos::register_gather_kernels(registry);
   kokkos::register_scatter_kernels(registry);
+  kokkos::register_fill_kernels(registry);
+  kokkos::register_sort_kernels(registry);
+  kokkos::register_resize_kernels(registry);
 }
 
 }  // namespace turnout

@@ -1,4 +1,4 @@
-// arg_max, arg_min and cum_sum: an item is one line along the axis.
+// arg_max, arg_min, cum_sum and cum_prod: an item is one line along the axis.
 
 #include "backends/kokkos/elements.hpp"
 #include "backends/kokkos/kernels.hpp"
@@ -71,22 +71,22 @@ std::unique_ptr<PreparedKernel> prepare_arg(const PrepareContext& context, bool 
 }
 
 template <typename W>
-struct CumSum {
+struct Running {
   using Sum = std::conditional_t<std::is_floating_point_v<W>, double, std::uint64_t>;
   const void* x;
   void* y;
   DType dtype;
   Lines lines;
-  bool exclusive, reverse;
+  bool exclusive, reverse, product;
   TURNOUT_HD void operator()(std::int64_t line) const {
     const std::int64_t start = lines.start(line);
-    Sum sum = 0;
+    Sum sum = product ? 1 : 0;
     for (std::int64_t i = 0; i < lines.length; ++i) {
       const std::int64_t at = start + (reverse ? lines.length - 1 - i : i) * lines.inner;
       W value = 0;
       value = *load_block(x, dtype, at, 1, 1, &value);
       const Sum before = sum;
-      sum += static_cast<Sum>(value);
+      sum = product ? sum * static_cast<Sum>(value) : sum + static_cast<Sum>(value);
       W result = 0;
       W* place = result_block(y, dtype, at, &result);
       *place = static_cast<W>(exclusive ? before : sum);
@@ -95,15 +95,15 @@ struct CumSum {
   }
 };
 
-Acceptance accept_cum_sum(const NodeInfo& info) {
+Acceptance accept_running(const NodeInfo& info) {
   const DType dtype = info.input(0).dtype;
   return dtype == DType::boolean ? refuse_dtype(dtype) : Acceptance::yes();
 }
 
-std::unique_ptr<PreparedKernel> prepare_cum_sum(const PrepareContext& context) {
+std::unique_ptr<PreparedKernel> prepare_running(const PrepareContext& context, bool product) {
   const NodeInfo& info = context.info;
   const Shape& shape = info.input(0).shape;
-  const int axis = normalize_axis(info.constant_integers(1).at(0), shape.rank(), "cum_sum");
+  const int axis = normalize_axis(info.constant_integers(1).at(0), shape.rank(), info.op->name);
   const Lines lines{shape[axis], shape.elements(axis + 1, shape.rank())};
   const std::int64_t count = shape.elements() == 0 ? 0 : shape.elements() / lines.length;
   const bool exclusive = info.attrs->integer("exclusive") != 0;
@@ -113,10 +113,10 @@ std::unique_ptr<PreparedKernel> prepare_cum_sum(const PrepareContext& context) {
   return dispatch_wide(dtype, [&]<typename W>(std::type_identity<W>) {
     const auto run = [=](const KernelArgs& args) {
       parallel_for(parallel, count, 5 + 2.0 * static_cast<double>(lines.length),
-                   CumSum<W>{args.input<std::byte>(0), args.output<std::byte>(0), dtype, lines,
-                             exclusive, reverse});
+                   Running<W>{args.input<std::byte>(0), args.output<std::byte>(0), dtype, lines,
+                              exclusive, reverse, product});
     };
-    return make_kernel(context, run, "cum_sum");
+    return make_kernel(context, run, "running");
   });
 }
 
@@ -127,7 +127,10 @@ void register_scan_kernels(KernelRegistry& registry) {
              [](const PrepareContext& context) { return prepare_arg(context, false); });
   add_kernel(registry, "arg_min", accept_any,
              [](const PrepareContext& context) { return prepare_arg(context, true); });
-  add_kernel(registry, "cum_sum", accept_cum_sum, prepare_cum_sum);
+  add_kernel(registry, "cum_sum", accept_running,
+             [](const PrepareContext& context) { return prepare_running(context, false); });
+  add_kernel(registry, "cum_prod", accept_running,
+             [](const PrepareContext& context) { return prepare_running(context, true); });
 }
 
 }  // namespace turnout::kokkos

@@ -52,6 +52,10 @@ void dispatch_combine(Combine combine, DType dtype, F&& f) {
       return f(std::type_identity<float>{});
     case DType::f64:
       return f(std::type_identity<double>{});
+    case DType::f16:
+      return f(std::type_identity<Half>{});
+    case DType::bf16:
+      return f(std::type_identity<BFloat16>{});
     case DType::i32:
       return f(std::type_identity<std::int32_t>{});
     default:
@@ -63,8 +67,7 @@ Acceptance accept_scatter(const NodeInfo& info) {
   const std::optional<Combine> combine = parse_combine(info.attrs->text("reduction"));
   if (!combine) return Acceptance::no("reduction " + info.attrs->text("reduction"));
   const DType dtype = info.input(0).dtype;
-  const bool arithmetic =
-      dtype == DType::f32 || dtype == DType::f64 || dtype == DType::i32 || dtype == DType::i64;
+  const bool arithmetic = is_floating(dtype) || dtype == DType::i32 || dtype == DType::i64;
   if (*combine != Combine::replace && !arithmetic) return refuse_dtype(dtype);
   return accept_indices(info, 1);
 }
