@@ -1,6 +1,7 @@
 #include "runtime/onnx/import.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <new>
 
 #include "ops/all_ops.hpp"
@@ -49,10 +50,16 @@ void check_tensor(const onnx::ValueInfoProto& input) {
        "input '{}' is not a tensor (a sequence, map, optional or sparse one)", input.name());
 }
 
+// Some exporters write "?" for every dimension they don't know: no name, since sizes may differ.
+bool is_symbol(const std::string& name) {
+  return std::any_of(name.begin(), name.end(),
+                     [](unsigned char c) { return std::isalnum(c) || c >= 0x80; });
+}
+
 std::vector<Dim> declared_dims(const onnx::TensorShapeProto& shape, const std::string& input) {
   std::vector<Dim> dims;
   for (const auto& dim : shape.dim()) {
-    if (dim.has_dim_param() && !dim.dim_param().empty()) {
+    if (is_symbol(dim.dim_param())) {
       check_name(dim.dim_param(), "dimension");
       dims.emplace_back(dim.dim_param());
     } else if (dim.has_dim_value() && dim.dim_value() < -1) {

@@ -57,6 +57,12 @@ TEST_CASE("values, nodes and dimensions keep or get their names") {
   CHECK(graph.output_names()[0] == "out");
 }
 
+TEST_CASE("a dimension called ? has no name") {
+  OnnxModel model;
+  model.input("x", DType::f32, {std::string("?"), std::string("?")}).output("x");
+  CHECK(model.import().symbols() == std::vector<std::string>{"x_dim0", "x_dim1"});
+}
+
 TEST_CASE("made-up names avoid the model's own") {
   OnnxModel model(11);
   model.input("x", DType::f32, {std::int64_t{2}, std::int64_t{3}}).output("y").output("y/axes");
