@@ -129,27 +129,42 @@ class ConvKernel final : public PreparedKernel {
 };
 
 template <typename A, typename T>
-std::unique_ptr<PreparedKernel> prepare_typed(const PrepareContext& context) {
-  const ConvDims dims = conv_dims(context.info);
-  if (!dims.depthwise() || dims.window.rank > 2) {
-    return std::make_unique<ConvKernel<A, T>>(context);
-  }
-  const auto finish = conv_finish<A, T>(context.info, dims);
-  const double taps = static_cast<double>(dims.window.kernel_size());
-  const double plane_ns = (0.05 * taps + 0.5) * static_cast<double>(dims.window.out_size());
+std::unique_ptr<PreparedKernel> prepare_depthwise(const PrepareContext& context,
+                                                  const DepthwiseDims& depthwise,
+                                                  const Finish<A, T>& finish) {
+  Depthwise<A, T> kernel{depthwise, 1, nullptr, nullptr, nullptr, finish};
+  kernel.slots = std::clamp<std::int64_t>(depthwise.planes, 1, context.threads);
+  const double taps = static_cast<double>(depthwise.rows.kernel * depthwise.cols.kernel);
+  const double outputs = static_cast<double>(depthwise.planes) * static_cast<double>(finish.y_row);
+  const double slot_ns = (0.03 * taps + 0.3) * outputs / static_cast<double>(kernel.slots);
+  const auto bytes = static_cast<std::size_t>(kernel.slots * depthwise.elements()) * sizeof(A);
   return make_kernel(
       context,
-      [plane = DepthwisePlane<A, T>(dims, finish), planes = dims.batch * dims.out_channels,
-       plane_ns, parallel = Parallel(context.threads)](const KernelArgs& args) {
-        DepthwisePlane<A, T> functor = plane;
+      [kernel, slot_ns, parallel = Parallel(context.threads)](const KernelArgs& args) {
+        Depthwise<A, T> functor = kernel;
         functor.x = args.input<T>(0);
         functor.w = args.input<T>(1);
+        functor.workspace = static_cast<A*>(args.workspace());
         functor.finish.bias = args.input<T>(2);
         functor.finish.residual = args.input<T>(3);
         functor.finish.y = args.output<T>(0);
-        parallel_for(parallel, planes, plane_ns, functor);
+        parallel_for(parallel, functor.slots, slot_ns, functor);
       },
-      "depthwise");
+      "depthwise", bytes);
+}
+
+template <typename A, typename T>
+std::unique_ptr<PreparedKernel> prepare_typed(const PrepareContext& context) {
+  constexpr std::int64_t kMostElements = 512 * 1024;  // far apart taps need wide bands
+  const ConvDims dims = conv_dims(context.info);
+  if (dims.depthwise() && dims.window.rank <= 2 && dims.out_channels > 0) {
+    const DepthwiseDims depthwise = depthwise_dims(dims, Tile<A>::kLanes);
+    if (depthwise.padded_width <= kMostElements && depthwise.padded_height <= kMostElements &&
+        depthwise.elements() <= kMostElements) {
+      return prepare_depthwise<A, T>(context, depthwise, conv_finish<A, T>(context.info, dims));
+    }
+  }
+  return std::make_unique<ConvKernel<A, T>>(context);
 }
 
 std::unique_ptr<PreparedKernel> prepare_conv(const PrepareContext& context) {
