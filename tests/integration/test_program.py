@@ -1,0 +1,202 @@
+#!/usr/bin/env python3
+"""The program's commands: wrong use gets one clear error, plans with given costs are optimal, JSON has its form."""
+
+import itertools
+import json
+import os
+import pathlib
+import random
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+from onnx import TensorProto, helper, save
+
+PROGRAM = os.environ["TURNOUT_BIN"]
+MODELS = pathlib.Path(os.environ["TURNOUT_MODELS"])
+DIGITS = MODELS / "digits-mlp.onnx"
+failures = 0
+
+
+def turnout(*arguments):
+    done = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=300)
+    return done.returncode, done.stdout, done.stderr
+
+
+def check(condition, what):
+    global failures
+    if not condition:
+        failures += 1
+        print(f"FAIL: {what}")
+
+
+def has_virtual():
+    return "\nvirtual\n" in turnout("devices", "--no-probe")[1]
+
+
+def check_error(what, code, needle, *arguments):
+    got, out, error = turnout(*arguments)
+    lines = error.strip().splitlines()
+    check(got == code, f"{what}: exit code {got}, expected {code}: {error}")
+    check(lines and needle in error, f"{what}: the error names {needle!r}: {error!r}")
+    check(sum(line.startswith("turnout:") for line in lines) <= 1, f"{what}: one error: {error!r}")
+
+
+def small_model(folder, nodes, inputs=("x",), outputs=("y",), name="small.onnx"):
+    def info(names):
+        return [helper.make_tensor_value_info(n, TensorProto.FLOAT, ["N", 4]) for n in names]
+
+    graph = helper.make_graph(nodes, "small", info(inputs), info(outputs))
+    path = folder / name
+    save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+    return path
+
+
+def check_errors(folder):
+    whole = DIGITS.read_bytes()
+    cut = folder / "cut.onnx"
+    cut.write_bytes(whole[: len(whole) // 2])
+    check_error("a cut model", 1, "cut.onnx", "run", cut, "--batch", 1)
+    cycle = small_model(folder, [helper.make_node("Add", ["x", "b"], ["a"], "first"),
+                                 helper.make_node("Relu", ["a"], ["b"], "second"),
+                                 helper.make_node("Relu", ["b"], ["y"], "third")], name="cycle.onnx")
+    check_error("a cycle", 1, "cycle", "run", cycle, "--batch", 1)
+    unknown = small_model(folder, [helper.make_node("Frobnicate", ["x"], ["y"], "odd one")], name="unknown.onnx")
+    code, _, error = turnout("run", unknown, "--batch", 1)
+    check(code == 1 and "odd one" in error and "Frobnicate" in error and "17" in error,
+          f"an unknown op names node, op and opset: {error!r}")
+    wrong = folder / "wrong.npy"
+    np.save(wrong, np.zeros((2, 63), np.float32))
+    check_error("a wrong shape", 2, "pixels", "run", DIGITS, "--input", f"pixels={wrong}")
+    check_error("a missing model", 1, "nothing.onnx", "run", folder / "nothing.onnx")
+    check_error("a missing input file", 1, "nothing.npy", "run", DIGITS, "--input", f"pixels={folder}/nothing.npy")
+    check_error("an unknown input", 2, "pixles", "run", DIGITS, "--input", f"pixles={wrong}")
+    check_error("an unknown device", 1, "tpu", "run", DIGITS, "--batch", 1, "--device", "tpu")
+    check_error("an unknown provider", 1, "abacus", "run", DIGITS, "--batch", 1, "--providers", "abacus")
+    check_error("a missing batch", 2, "N", "run", DIGITS)
+    check_error("an unknown option", 2, "--frob", "run", DIGITS, "--frob")
+    check_error("no command", 2, "subcommand", )
+    check_error("a bad batch", 2, "seven", "compare", DIGITS, "--batch", "seven")
+    if has_virtual():
+        check_error("an unknown profile", 1, "h9000", "run", DIGITS, "--batch", 1, "--device", "virtual:h9000")
+        check_error("a device too small for the weights", 1, "fit", "run", MODELS / "opennsfw.onnx", "--batch", 1,
+                    "--device", f"virtual:{tiny_profile(folder)}")
+
+
+def tiny_profile(folder):
+    """The T4's profile with a megabyte of memory."""
+    source = pathlib.Path(os.environ["TURNOUT_SOURCE"]) / "backends" / "gpu" / "profiles" / "t4.json"
+    profile = json.loads(source.read_text())
+
+    def shrink(node):
+        for key, value in node.items():
+            if key == "memory_bytes":
+                value["value"] = 1 << 20
+            elif isinstance(value, dict):
+                shrink(value)
+
+    shrink(profile)
+    path = folder / "tiny.json"
+    path.write_text(json.dumps(profile))
+    return path
+
+
+def random_graph(rng, folder):
+    """A model of up to 9 ops with several outputs, fan-out, and a value that is input and output."""
+    nodes, values = [], ["x"]
+    for i in range(rng.randint(2, 9)):
+        kind = rng.choice(["Relu", "Add", "Split"])
+        if kind == "Split":
+            nodes.append(helper.make_node("Split", [rng.choice(values)], [f"v{i}a", f"v{i}b"], f"n{i}", axis=0))
+            values += [f"v{i}a", f"v{i}b"]
+        else:
+            inputs = [rng.choice(values) for _ in range(2 if kind == "Add" else 1)]
+            nodes.append(helper.make_node(kind, inputs, [f"v{i}"], f"n{i}"))
+            values.append(f"v{i}")
+    used = {name for node in nodes for name in node.input}
+    outputs = [v for v in values if v not in used] or [values[-1]]
+    if rng.random() < 0.5:
+        outputs.append(rng.choice(values))
+    return nodes, sorted(set(outputs)), small_model(folder, nodes, ["x"], sorted(set(outputs)), "random.onnx")
+
+
+def serial_sum(nodes, outputs, costs, transfers, devices):
+    where = {"x": 0}
+    wanted = {output: {0} for output in outputs}
+    total = 0
+    for node, device in zip(nodes, devices):
+        total += costs[node.name][device]
+        for name in node.input:
+            wanted.setdefault(name, set()).add(device)
+        for name in node.output:
+            where[name] = device
+    for name, targets in wanted.items():
+        h2d, d2h = transfers.get(name, (0, 0))
+        if where[name] == 0 and 1 in targets:
+            total += h2d
+        if where[name] == 1 and 0 in targets:
+            total += d2h
+    return total
+
+
+def check_costs(folder):
+    rng = random.Random(7)
+    table, out = folder / "costs.json", folder / "plan.json"
+    for case in range(40):
+        nodes, outputs, model = random_graph(rng, folder)
+        costs = {n.name: [rng.choice([0, 1, rng.random()]), rng.choice([0, 1, rng.random()])] for n in nodes}
+        values = ["x"] + [name for n in nodes for name in n.output]
+        transfers = {v: [rng.random(), rng.random() * 0.5] for v in values if rng.random() < 0.8}
+        table.write_text(json.dumps({"devices": ["cpu", "virtual:v100"], "nodes": costs, "transfers": transfers}))
+        code, _, error = turnout("plan", model, "--devices", "cpu,virtual:v100", "--costs", table, "--objective",
+                                 "serial", "--json", out)
+        check(code == 0, f"plan with costs, case {case}: {error}")
+        plan = json.loads(out.read_text())
+        best = min(serial_sum(nodes, outputs, costs, transfers, devices)
+                   for devices in itertools.product((0, 1), repeat=len(nodes)))
+        chosen = [["cpu", "virtual:v100"].index(plan["placement"][n.name]) for n in nodes]
+        check(abs(plan["predicted_s"] - best) <= 1e-9, f"case {case}: {plan['predicted_s']} but {best} is possible")
+        check(abs(serial_sum(nodes, outputs, costs, transfers, chosen) - best) <= 1e-9,
+              f"case {case}: the placement costs what is said")
+    del costs[nodes[0].name]
+    table.write_text(json.dumps({"devices": ["cpu", "virtual:v100"], "nodes": costs, "transfers": {}}))
+    check_error("a node without costs", 2, nodes[0].name, "plan", model, "--devices", "cpu,virtual:v100", "--costs", table)
+
+
+def check_compare(folder):
+    out = folder / "compare.json"
+    devices = "cpu,virtual:v100,auto" if has_virtual() else "cpu,auto"
+    code, text, error = turnout("compare", DIGITS, "--input", f"pixels={MODELS}/inputs/digits-mlp.npy", "--batch",
+                                "1..64", "--devices", devices, "--budget", 0.05, "--json", out)
+    check(code == 0, f"compare: {error}")
+    table = json.loads(out.read_text())
+    check(len(table["rows"]) == 7 * len(devices.split(",")), "compare: a row for each device and batch")
+    for row in table["rows"]:
+        keys = {"device", "batch", "latency_s", "throughput_per_s", "transfer_s", "memory_bytes", "evidence"}
+        check("skipped" in row or keys <= row.keys(), f"compare: keys of {row}")
+        virtual = row["device"].startswith("virtual:")
+        check("skipped" in row or (row["evidence"] == "predicted") == virtual or row["device"] == "auto",
+              f"compare: evidence of {row['device']}")
+    check(table["outputs_agree"], "compare: outputs agree")
+    check("crossover" in text and "evidence" in text, "compare: the table is printed")
+
+
+def main():
+    with tempfile.TemporaryDirectory(prefix="turnout-test-") as name:
+        folder = pathlib.Path(name)
+        for command in ("run", "plan", "compare", "devices", "verify"):
+            code, text, _ = turnout(command, "--help")
+            check(code == 0 and "--" in text, f"{command} --help")
+        check_errors(folder)
+        if has_virtual():
+            check_costs(folder)
+        else:
+            print("plans with given costs skipped: this build has no virtual device")
+        check_compare(folder)
+    print(f"{failures} failures")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
