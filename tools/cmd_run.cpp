@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "runtime/cost/cpu_probe.hpp"
+#include "runtime/exec/check.hpp"
 #include "runtime/io/npy.hpp"
 #include "runtime/plan/explain.hpp"
 #include "runtime/report/units.hpp"
@@ -21,6 +22,7 @@ struct RunCommand {
   std::string output_folder;
   int repeat = 1;
   bool plain_layouts = false;
+  bool check = false;
 };
 
 // 64-bit FNV-1a of the bytes: to see at a glance whether two runs gave the same.
@@ -65,6 +67,21 @@ void print_providers(const Session& session, const Session::Timing& timing) {
   for (const auto& [key, sum] : sums) {
     fmt::print("  {:<32} {:>5}  {:>10}\n", key, sum.first, format_seconds(sum.second));
   }
+}
+
+// Every node's kernel against the reference; exit code 1 if one is off.
+void check(const std::shared_ptr<System>& system, const Session& session,
+           std::span<const Tensor> inputs) {
+  int wrong = 0;
+  const std::vector<NodeCheck> checks = check_nodes(system, session, inputs);
+  for (const NodeCheck& node : checks) {
+    if (!node.ok()) ++wrong;
+    fmt::print("  {} {:<32} {:<20} {} {} {}: difference {:.1e}, allowed {:.1e}\n",
+               node.ok() ? "ok  " : "FAIL", node.node, node.op, node.device, node.provider,
+               node.implementation, node.difference, node.allowed);
+  }
+  fmt::print("{} nodes checked against the reference, {} off\n", checks.size(), wrong);
+  if (wrong > 0) throw CLI::RuntimeError(1);
 }
 
 void run(const RunCommand& command) {
@@ -117,6 +134,7 @@ void run(const RunCommand& command) {
     save_npy(std::filesystem::path(command.output_folder) / file_name(session.outputs()[i].name),
              outputs[i]);
   }
+  if (command.check) check(system, session, inputs);
 }
 
 }  // namespace
@@ -134,6 +152,8 @@ void add_run(CLI::App& app) {
   command->add_option("--repeat", options->repeat, "runs; the last one's times are printed")
       ->check(CLI::Range(1, 1000000));
   command->add_flag("--plain-layouts", options->plain_layouts, "no blocked layouts");
+  command->add_flag("--check", options->check,
+                    "hold every node's kernel against the reference (slow)");
   command->callback([options] { run(*options); });
 }
 
