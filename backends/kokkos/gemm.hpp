@@ -150,17 +150,18 @@ struct Product {
   /// Rows [m0, m1), a multiple of kRows but for the end, and columns [n0, n1) of y. Columns have to
   /// start at a panel where b is packed in advance.
   void run(std::int64_t m0, std::int64_t m1, std::int64_t n0, std::int64_t n1, A* workspace) const {
-    A* const b_block = workspace + blocks.k * blocks.rows;
+    A* const b_block = blocks.cols > 0 ? workspace + blocks.k * blocks.rows : nullptr;
     const std::int64_t col_step = blocks.cols > 0 ? blocks.cols : n1 - n0;
     const std::int64_t row_step = blocks.rows > 0 ? blocks.rows : std::int64_t{192};
     for (std::int64_t k0 = 0; k0 == 0 || k0 < k; k0 += blocks.k) {
       const std::int64_t k1 = std::min(k0 + blocks.k, k);
       for (std::int64_t j = n0; j < n1; j += col_step) {
         const std::int64_t j1 = std::min(j + col_step, n1);
-        const A* right = b_panels + k0 * padded_cols<A>(n) + j * (k1 - k0);
-        if (b_panels == nullptr) {
+        const A* right = b_block;
+        if (b_panels != nullptr) {
+          right = b_panels + k0 * padded_cols<A>(n) + j * (k1 - k0);
+        } else {
           b.pack(b.source, k0, k1, j, j1, b_block);
-          right = b_block;
         }
         for (std::int64_t i = m0; i < m1; i += row_step) {
           block(k0, k1, i, std::min(i + row_step, m1), j, j1, right, workspace);
@@ -173,8 +174,8 @@ struct Product {
   void block(std::int64_t k0, std::int64_t k1, std::int64_t i0, std::int64_t i1, std::int64_t j0,
              std::int64_t j1, const A* right, A* a_block) const {
     const std::int64_t steps = k1 - k0;
-    const A* left = a_panels + k0 * padded_rows<A>(m) + i0 * steps;
-    if (a_panels == nullptr) left = a_block;
+    const A* left = a_block;
+    if (a_panels != nullptr) left = a_panels + k0 * padded_rows<A>(m) + i0 * steps;
     if (blocks.rows > 0) {
       pack_panels<Tile<A>::kRows>(a + i0 * a_row + k0 * a_k, i1 - i0, a_row, steps, a_k, a_block);
     }
@@ -182,16 +183,20 @@ struct Product {
     if (b_panels == nullptr) {
       for (std::int64_t i = i0; i < i1; i += Tile<A>::kRows) {
         for (std::int64_t j = j0; j < j1; j += Tile<A>::kCols) {
-          tile(k0, steps, i, i1, j, j1, left + (i - i0) * steps, right + (j - j0) * steps);
+          tile(k0, steps, i, i1, j, j1, panel(left, i - i0, steps), right + (j - j0) * steps);
         }
       }
     } else {
       for (std::int64_t j = j0; j < j1; j += Tile<A>::kCols) {
         for (std::int64_t i = i0; i < i1; i += Tile<A>::kRows) {
-          tile(k0, steps, i, i1, j, j1, left + (i - i0) * steps, right + (j - j0) * steps);
+          tile(k0, steps, i, i1, j, j1, panel(left, i - i0, steps), right + (j - j0) * steps);
         }
       }
     }
+  }
+
+  const A* panel(const A* left, std::int64_t row, std::int64_t steps) const {
+    return a_in_place() ? nullptr : left + row * steps;
   }
 
   void tile(std::int64_t k0, std::int64_t steps, std::int64_t i, std::int64_t i1, std::int64_t j,

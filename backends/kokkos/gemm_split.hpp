@@ -29,6 +29,10 @@ struct GemmSplit {
             edge(m, row_unit, row + 1, row_parts), edge(n, col_unit, col, col_parts),
             edge(n, col_unit, col + 1, col_parts)};
   }
+  /// Largest of `parts` parts.
+  static std::int64_t share(std::int64_t size, std::int64_t unit, std::int64_t parts) {
+    return std::min(((size + unit - 1) / unit + parts - 1) / parts * unit, size);
+  }
 
  private:
   static std::int64_t edge(std::int64_t size, std::int64_t unit, std::int64_t part,
@@ -49,22 +53,21 @@ GemmSplit split_gemm(std::int64_t batches, std::int64_t m, std::int64_t n, int t
   best.n = n;
   best.row_unit = Tile<A>::kRows;
   best.col_unit = pack_cost > 0 ? Tile<A>::kLanes : Tile<A>::kCols;
+  // Whole products go round evenly, or nearly.
   const bool even = batches % threads == 0 || batches >= 4 * threads;
+  const int most = even ? 1 : threads;
   double least = -1;
-  for (std::int64_t rows = 1; rows <= threads && !even; ++rows) {
-    if (threads % rows != 0) continue;
-    const std::int64_t cols = threads / rows;
-    const auto share = [](std::int64_t size, std::int64_t unit, std::int64_t parts) {
-      return std::min(((size + unit - 1) / unit + parts - 1) / parts * unit, size);
-    };
-    const auto height = static_cast<double>(share(m, best.row_unit, rows));
-    const auto width = static_cast<double>(share(n, best.col_unit, cols));
-    const double registers = std::max(width / Tile<A>::kLanes, 1.0);
-    const double cost = height * registers + pack_cost * width;
-    if (least >= 0 && cost >= least) continue;
-    least = cost;
-    best.row_parts = rows;
-    best.col_parts = cols;
+  for (int rows = 1; rows <= most; ++rows) {
+    for (int cols = 1; rows * cols <= most; ++cols) {
+      const auto height = static_cast<double>(best.share(m, best.row_unit, rows));
+      const auto width = static_cast<double>(best.share(n, best.col_unit, cols));
+      const double registers = std::max(width / Tile<A>::kLanes, 1.0);
+      const double cost = height * registers + pack_cost * width;
+      if (least >= 0 && cost >= least) continue;
+      least = cost;
+      best.row_parts = rows;
+      best.col_parts = cols;
+    }
   }
   best.slots = std::max<std::int64_t>(std::min<std::int64_t>(threads, best.tasks()), 1);
   return best;

@@ -82,13 +82,13 @@ class MatmulKernel final : public PreparedKernel {
       product.finish.bias = args.bias + dims_.offset(task.batch, dims_.bias_strides);
     }
     const std::int64_t b_offset = dims_.offset(task.batch, dims_.b_strides);
-    StridedRight<A, T> right{args.b + b_offset, dims_.trans_b ? 1 : dims_.n,
-                             dims_.trans_b ? dims_.k : 1};
+    StridedRight<A, T> right{args.b, dims_.trans_b ? 1 : dims_.n, dims_.trans_b ? dims_.k : 1};
     if (packed_ != nullptr) {
       const std::int64_t matrix = dims_.k == 0 ? 0 : b_offset / (dims_.k * dims_.n);
       product.b_panels =
           static_cast<const A*>(packed_->address()) + matrix * padded_cols<A>(dims_.n) * dims_.k;
     } else {
+      right.b += b_offset;
       product.b = {StridedRight<A, T>::pack, &right};
     }
     product.run(task.m0, task.m1, task.n0, task.n1, workspace);
