@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "runtime/report/compare.hpp"
+#include "runtime/report/html.hpp"
 #include "tools/commands.hpp"
 #include "tools/model_options.hpp"
 
@@ -48,6 +49,7 @@ void run_compare(const CompareCommand& command) {
   const Comparison comparison = compare(system, graph, options);
   fmt::print("{}", to_text(comparison));
   if (!command.json.empty()) write_text(command.json, to_json(comparison) + "\n");
+  if (!command.html.empty()) write_text(command.html, to_html(comparison));
   if (!comparison.outputs_agree) {
     fail(ErrorCode::internal, "outputs of model '{}' differ between devices", graph.name());
   }
@@ -66,6 +68,7 @@ void add_compare(CLI::App& app) {
   command->add_option("--budget", options->budget, "seconds for each device and batch")
       ->check(CLI::Range(0.0, 1e6));
   command->add_option("--json", options->json, "write the table to this file");
+  command->add_option("--html", options->html, "write a report with charts to this file");
   command->callback([options] { run_compare(*options); });
 }
 

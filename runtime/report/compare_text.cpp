@@ -105,7 +105,8 @@ std::string to_json(const Comparison& comparison) {
   }
   json["outputs_agree"] = comparison.outputs_agree;
   json["notes"] = comparison.notes;
-  return json.dump(1);
+  // Names of a hostile model needn't be UTF-8.
+  return json.dump(1, ' ', false, Json::error_handler_t::replace);
 }
 
 }  // namespace turnout

@@ -9,8 +9,9 @@ namespace turnout {
 std::string format_seconds(double seconds) {
   if (!std::isfinite(seconds)) return "-";
   if (seconds == 0) return "0 s";
-  if (std::abs(seconds) < 1e-3) return fmt::format("{:.3g} us", seconds * 1e6);
-  if (std::abs(seconds) < 1) return fmt::format("{:.3g} ms", seconds * 1e3);
+  // Below half a unit of the last digit, so that nothing rounds up to "1e+03 us".
+  if (std::abs(seconds) < 0.9995e-3) return fmt::format("{:.3g} us", seconds * 1e6);
+  if (std::abs(seconds) < 0.9995) return fmt::format("{:.3g} ms", seconds * 1e3);
   return fmt::format("{:.3g} s", seconds);
 }
 
@@ -22,8 +23,8 @@ std::string format_bytes(double bytes) {
 }
 
 std::string format_count(double per_second) {
-  if (per_second >= 1e6) return fmt::format("{:.3g}M", per_second / 1e6);
-  if (per_second >= 1e4) return fmt::format("{:.3g}k", per_second / 1e3);
+  if (per_second >= 999500) return fmt::format("{:.3g}M", per_second / 1e6);
+  if (per_second >= 9999.5) return fmt::format("{:.3g}k", per_second / 1e3);
   return fmt::format("{:.4g}", per_second);
 }
 
