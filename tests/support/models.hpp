@@ -90,7 +90,7 @@ inline CpuProfile made_up_cpu(double flops = 100e9) {
   CpuProfile profile;
   for (const char* provider : {"onednn", "openblas", "kokkos"}) {
     profile.gemm[provider] = {{1e3, flops / 10}, {1e9, flops}};
-    profile.gemv[provider] = {{1e3, 20e9}, {1e8, 20e9}};
+    profile.gemv[provider] = {{1e3, 60e9}, {1e8, 60e9}};
   }
   profile.stream = {{1e4, 20e9}, {1e8, 10e9}};
   profile.dispatch_seconds = 2e-6;
