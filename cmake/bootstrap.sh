@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Brings what Turnout is built from, into build/ and nowhere else:
 #   bash cmake/bootstrap.sh STEP...
-#     packages [test]  Debian packages (needs root; without it, says what to install)
+#     packages [test]  Debian packages (needs root; without it, says what to install); with test also Chromium
 #     deps [test]      oneDNN, OpenBLAS, Kokkos, onnx.proto; with test also Catch2     -> build/deps/<name>
 #     venv [test]      the Python packages of tools/models; with test also onnxruntime -> build/venv
 #     models [test]    the models of the main job; with test the others too            -> build/models
@@ -18,6 +18,7 @@ python=$venv/bin/python
 arch=${TURNOUT_CPU_ARCH:-native}
 build_packages=(g++ cmake ninja-build python3 python3-venv ca-certificates protobuf-compiler
   libprotobuf-dev nlohmann-json3-dev libcli11-dev libfmt-dev)
+test_packages=(chromium fonts-dejavu-core)
 
 say() { printf 'set-up: %s\n' "$*"; }
 fail() { printf 'set-up: %s\n' "$*" >&2; exit 1; }
@@ -36,12 +37,13 @@ up_to_date() { [ -f "$1" ] && [ "$(cat "$1")" = "$2" ]; }
 done_with() { mkdir -p "$(dirname "$1")" && printf '%s\n' "$2" >"$1"; }
 
 packages() {
-  local missing=() package as_root=()
+  local missing=() package as_root=() wanted=("${build_packages[@]}")
+  [ "${1:-}" != test ] || wanted+=("${test_packages[@]}")
   command -v dpkg-query >/dev/null || {
-    say "not a Debian system: install the equivalents of: ${build_packages[*]}"
+    say "not a Debian system: install the equivalents of: ${wanted[*]}"
     return
   }
-  for package in "${build_packages[@]}"; do
+  for package in "${wanted[@]}"; do
     dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing+=("$package")
   done
   [ ${#missing[@]} -gt 0 ] || return 0
