@@ -60,7 +60,6 @@ td,th{text-align:left;vertical-align:top}.n{text-align:right;font-variant-numeri
 .device{display:inline-flex;align-items:baseline}
 #rows tbody{border-top:1px solid var(--line)}#rows .nodes{white-space:normal;min-width:110px;font-size:13px;overflow-wrap:anywhere;padding-right:0}
 #rows small{display:block;line-height:1.2;font-weight:400;font-size:12px}
-@media (max-width:1080px){#rows{font-size:13px}#rows td,#rows th{padding-right:7px}#rows .nodes{min-width:90px}.by-node .cell{min-width:90px}}.wins td{font-weight:600}.wins .nodes{font-weight:400}
 .fastest{display:block;font-size:12px;line-height:1.2;color:var(--quiet)}.skipped{color:var(--quiet);font-style:italic}
 .badge{display:inline-block;font-size:12px;line-height:1.45;font-weight:600;padding:0 8px;border-radius:9px;border:1.4px dashed var(--quiet);white-space:nowrap}
 .badge.measured{background:var(--ink);border:1.4px solid var(--ink);color:var(--paper)}
@@ -88,6 +87,8 @@ details{margin-top:16px}summary{cursor:pointer;font-weight:600}
 .by-node td,.by-node th{padding:3px 12px 3px 0;border-top:1px solid var(--line)}
 .by-node td:nth-child(2){overflow-wrap:anywhere;min-width:140px;unicode-bidi:isolate}
 .by-node .cell{min-width:130px}.by-node .part{display:inline-block;height:8px}
+@media (max-width:1080px){main{padding:20px 16px}#rows td:nth-child(8),#rows th{white-space:normal}#rows{font-size:13px}#rows td,#rows th{padding-right:7px}#rows .nodes{min-width:90px}.by-node .cell{min-width:90px}.by-node .name{overflow-wrap:anywhere}}
+.wins td{font-weight:600}.wins .nodes{font-weight:400}
 )css";
 
 }  // namespace turnout
