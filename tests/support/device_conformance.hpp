@@ -65,6 +65,9 @@ inline void upload(Stream& stream, const Buffer& to, const std::vector<float>& f
   stream.copy(to.address(), to.device(), from.data(), nullptr, from.size() * sizeof(float));
 }
 
+// The stream reads them later.
+void upload(Stream&, const Buffer&, std::vector<float>&&) = delete;
+
 inline void download(Stream& stream, std::vector<float>& to, const Buffer& from) {
   stream.copy(to.data(), nullptr, from.address(), from.device(), to.size() * sizeof(float));
 }
