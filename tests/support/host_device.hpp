@@ -16,7 +16,19 @@ struct Host {
   KernelRegistry registry;
 
   Host() { backend->register_kernels(registry); }
+
+  /// The provider's kernel for a node; null when it refuses.
+  const KernelEntry* find(const NodeInfo& info, const std::string& provider) const {
+    const std::vector<std::string> providers = {provider};
+    return registry.select(info, device.info(), providers).entry;
+  }
 };
+
+inline std::vector<const Tensor*> pointers(const std::vector<Tensor>& tensors) {
+  std::vector<const Tensor*> result;
+  for (const Tensor& tensor : tensors) result.push_back(tensor.defined() ? &tensor : nullptr);
+  return result;
+}
 
 /// One node made ready on the host by one kernel, with whatever reorders its layouts need.
 /// run() may be called from several threads at once.
@@ -110,6 +122,23 @@ class HostNode {
   Kernel kernel_;
   std::vector<Kernel> input_reorders_, output_reorders_;
 };
+
+/// The value of `tensor`, stored as `from`, stored as `to` (null: plain).
+inline Tensor reorder(Host& host, const TensorSpec& spec, const Tensor& tensor,
+                      const LayoutPtr& from, const LayoutPtr& to) {
+  const LayoutPtr& special = from ? from : to;
+  if (same_layout(from, to)) return tensor;
+  const auto kernel = (*host.registry.reorder(special->provider()))(spec, from, to, 1);
+  const auto bytes = to ? static_cast<std::int64_t>(to->bytes()) : spec.bytes();
+  const Tensor result = Tensor::empty({DType::u8, {bytes}});
+  const Operand in{tensor.address(), nullptr};
+  const Operand out{result.address(), nullptr};
+  const Tensor workspace =
+      Tensor::empty({DType::u8, {static_cast<std::int64_t>(kernel->workspace_bytes())}});
+  const auto stream = host.device.make_stream();
+  stream->launch(*kernel, KernelArgs({&in, 1}, {&out, 1}, {workspace.address(), nullptr}, nullptr));
+  return result;
+}
 
 /// "" if every element of `got` is within the tolerance of `want`; otherwise the worst one.
 inline std::string difference(const Tensor& got, const Tensor& want, const Tolerance& tolerance) {

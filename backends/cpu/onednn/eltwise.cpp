@@ -38,6 +38,10 @@ Recipe hard_swish(const Site& site) {
   return eltwise(site, algorithm::eltwise_hardswish, 1.0 / 6, 0.5);
 }
 
+Recipe swish(const Site& site) {
+  return eltwise(site, algorithm::eltwise_swish, real(site, "alpha"));
+}
+
 Recipe gelu(const Site& site) {
   const bool by_tanh = site.info.attrs->text("approximate") == "tanh";
   return eltwise(site, by_tanh ? algorithm::eltwise_gelu_tanh : algorithm::eltwise_gelu_erf);
@@ -45,14 +49,15 @@ Recipe gelu(const Site& site) {
 
 }  // namespace
 
+// relu and clip are left to others: oneDNN's turn NaN into a bound.
 void register_eltwise(KernelRegistry& registry) {
-  add_kernel(registry, "relu", {simple<algorithm::eltwise_relu>});
   add_kernel(registry, "sigmoid", {simple<algorithm::eltwise_logistic>});
   add_kernel(registry, "tanh", {simple<algorithm::eltwise_tanh>});
   add_kernel(registry, "leaky_relu", {leaky_relu});
   add_kernel(registry, "elu", {elu});
   add_kernel(registry, "hard_sigmoid", {hard_sigmoid});
   add_kernel(registry, "hard_swish", {hard_swish});
+  add_kernel(registry, "swish", {swish});
   add_kernel(registry, "gelu", {gelu});
 }
 

@@ -3,20 +3,30 @@
 namespace turnout::onednn {
 namespace {
 
-/// A reorder of plain memory: output axis i walks along input axis perm[i].
+/// Input axis that each output axis walks along.
+std::vector<int> axis_order(const Site& site) {
+  const int rank = site.input(0).shape.rank();
+  std::vector<int> order;
+  const AttrValue* perm = site.info.attrs->find("perm");
+  if (perm == nullptr) {
+    for (int i = rank - 1; i >= 0; --i) order.push_back(i);
+    return order;
+  }
+  for (const std::int64_t axis : std::get<std::vector<std::int64_t>>(*perm)) {
+    order.push_back(normalize_axis(axis, rank, "perm"));
+  }
+  return order;
+}
+
+/// A reorder of plain memory.
 Recipe transpose(const Site& site) {
   const Desc x = plain_desc(site.input(0));
   const Desc y = plain_desc(site.output());
-  const auto rank = static_cast<std::size_t>(site.input(0).shape.rank());
-  Dims strides(y.get_dims().size(), 1);
   const Dims steps = x.get_strides();
-  const AttrValue* perm = site.info.attrs->find("perm");
-  for (std::size_t i = 0; i < rank; ++i) {
-    const std::size_t from =
-        perm != nullptr ? static_cast<std::size_t>(std::get<std::vector<std::int64_t>>(*perm).at(i))
-                        : rank - 1 - i;
-    strides.at(i) = steps.at(from);
-  }
+  Dims strides;
+  for (const int axis : axis_order(site))
+    strides.push_back(steps.at(static_cast<std::size_t>(axis)));
+  if (strides.empty()) strides = steps;  // a scalar
   const Desc seen(y.get_dims(), require_type(site.input(0).dtype), strides);
   Recipe recipe;
   recipe.descriptor = dnnl::reorder::primitive_desc(engine(), seen, engine(), y, base_attr());

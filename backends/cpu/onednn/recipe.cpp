@@ -4,6 +4,7 @@
 
 #include <exception>
 
+#include "backends/cpu/onednn/plain.hpp"
 #include "backends/cpu/threads.hpp"
 
 namespace turnout::onednn {
@@ -46,17 +47,41 @@ Recipe recipe_for(const Site& site, std::span<const MakeRecipe> makers) {
   }
 }
 
-Acceptance accept(const NodeInfo& info, const DeviceInfo& device,
-                  std::span<const MakeRecipe> makers) {
+/// Everything an entry does its work from.
+struct Source {
+  std::vector<MakeRecipe> makers;
+  WhenPlain when_plain;
+
+  bool chooses(bool may_choose_layout) const {
+    return may_choose_layout || when_plain == WhenPlain::reorder;
+  }
+};
+
+Acceptance accept(const Source& source, const NodeInfo& info, const DeviceInfo& device) {
   if (!device.is_host) return Acceptance::no("runs on the host only");
   const ThreadScope threads(device.threads);
   try {
-    recipe_for({info, {}, false}, makers);
+    recipe_for({info, {}, source.chooses(false)}, source.makers);
     return Acceptance::yes();
   } catch (const Error& error) {
     return Acceptance::no(error.what());
   } catch (const dnnl::error& error) {
     return Acceptance::no(reason_of(error));
+  }
+}
+
+std::unique_ptr<PreparedKernel> prepare(const Source& source, const PrepareContext& context) {
+  const ThreadScope threads(context.threads);
+  try {
+    const bool chooses = source.chooses(context.may_choose_layout);
+    const Site site{context.info, context.input_layouts, chooses};
+    auto kernel = make_kernel(recipe_for(site, source.makers), context.threads);
+    kernel->cost = cost_of(context.info);
+    kernel->dtype = context.info.input(0).dtype;
+    if (context.may_choose_layout) return kernel;
+    return make_plain(std::move(kernel), context.info, context.threads);
+  } catch (const dnnl::error& error) {
+    context.info.fail(reason_of(error));
   }
 }
 
@@ -100,25 +125,16 @@ Recipe first_recipe(const Site& site, std::span<const MakeRecipe> makers) {
   std::rethrow_exception(last);
 }
 
-void add_kernel(KernelRegistry& registry, std::string op, std::vector<MakeRecipe> makers) {
+void add_kernel(KernelRegistry& registry, std::string op, std::vector<MakeRecipe> makers,
+                WhenPlain when_plain) {
   KernelEntry entry;
   entry.op = std::move(op);
   entry.provider = "onednn";
-  entry.accepts = [makers](const NodeInfo& info, const DeviceInfo& device) {
-    return accept(info, device, makers);
+  const Source source{std::move(makers), when_plain};
+  entry.accepts = [source](const NodeInfo& info, const DeviceInfo& device) {
+    return accept(source, info, device);
   };
-  entry.prepare = [makers = std::move(makers)](const PrepareContext& context) {
-    const ThreadScope threads(context.threads);
-    try {
-      const Site site{context.info, context.input_layouts, context.may_choose_layout};
-      auto kernel = make_kernel(recipe_for(site, makers), context.threads);
-      kernel->cost = cost_of(context.info);
-      kernel->dtype = context.info.input(0).dtype;
-      return kernel;
-    } catch (const dnnl::error& error) {
-      context.info.fail(reason_of(error));
-    }
-  };
+  entry.prepare = [source](const PrepareContext& context) { return prepare(source, context); };
   registry.add(std::move(entry));
 }
 

@@ -72,9 +72,16 @@ Recipe first_recipe(const Site& site, std::span<const MakeRecipe> makers);
 /// The primitive itself, made for `threads` threads; cost and dtype are left to the caller.
 std::unique_ptr<PreparedKernel> make_kernel(Recipe recipe, int threads);
 
+/// What a kernel does where layouts around it have to be plain.
+enum class WhenPlain {
+  ask_plain,  ///< asks oneDNN for plain operands
+  reorder,    ///< keeps oneDNN's favourite layouts, and reorders in workspace
+};
+
 /// Adds the entry of provider "onednn" for `op`. With layouts other than plain around it, the
 /// makers are tried with those first, then with plain ones.
-void add_kernel(KernelRegistry& registry, std::string op, std::vector<MakeRecipe> makers);
+void add_kernel(KernelRegistry& registry, std::string op, std::vector<MakeRecipe> makers,
+                WhenPlain when_plain = WhenPlain::ask_plain);
 
 // One function per file of kernels; register.cpp calls them all.
 void register_matmul(KernelRegistry& registry);

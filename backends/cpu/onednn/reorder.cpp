@@ -1,7 +1,6 @@
-#include "backends/cpu/onednn/recipe.hpp"
+#include "backends/cpu/onednn/plain.hpp"
 
 namespace turnout::onednn {
-namespace {
 
 std::unique_ptr<PreparedKernel> make_reorder(const TensorSpec& spec, const LayoutPtr& from,
                                              const LayoutPtr& to, int threads) {
@@ -23,8 +22,6 @@ std::unique_ptr<PreparedKernel> make_reorder(const TensorSpec& spec, const Layou
          from ? from->name() : "plain", to ? to->name() : "plain", error.what());
   }
 }
-
-}  // namespace
 
 void register_reorder(KernelRegistry& registry) { registry.add_reorder("onednn", make_reorder); }
 
