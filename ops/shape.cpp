@@ -45,32 +45,31 @@ void reference_size(const NodeInfo& info, std::span<const Tensor* const>,
   *outputs[0].data<std::int64_t>() = info.input(0).elements();
 }
 
-// The element count of `dims` without its -1; Shape's limits hold for it.
-std::int64_t known_elements(const NodeInfo& info, Dims dims) {
-  std::replace(dims.begin(), dims.end(), std::int64_t{-1}, std::int64_t{1});
-  return checked_shape(info, dims).elements();
-}
-
 std::vector<TensorSpec> infer_reshape(const NodeInfo& info) {
   const TensorSpec& x = info.input(0);
-  const Dims wanted = list_operand(info, 1);
+  Dims dims = list_operand(info, 1);
   const auto refuse = [&](std::string_view why) {
-    info.fail(fmt::format("{} can't become [{}]: {}", to_string(x), fmt::join(wanted, ","), why));
+    info.fail(fmt::format("{} can't become [{}]: {}", to_string(x),
+                          fmt::join(info.constant_integers(1), ","), why));
   };
-  Dims dims = wanted;
+  // Dimensions that are copied cancel out, so that -1 has a size when they are 0.
+  Dims given = dims, left(x.shape.begin(), x.shape.end());
   const bool zero_copies = info.attrs->integer("allowzero") == 0;
   for (std::size_t i = 0; i < dims.size() && zero_copies; ++i) {
     if (dims[i] != 0) continue;
-    if (static_cast<int>(i) >= x.shape.rank()) refuse("0 has no dimension to copy");
-    dims[i] = x.shape[static_cast<int>(i)];
+    if (i >= left.size()) refuse("0 has no dimension to copy");
+    dims[i] = left[i];
+    given[i] = left[i] = 1;
   }
   const auto open = std::count(dims.begin(), dims.end(), -1);
   if (open > 1) refuse("more than one -1");
-  const std::int64_t known = known_elements(info, dims);
+  std::replace(given.begin(), given.end(), std::int64_t{-1}, std::int64_t{1});
+  const std::int64_t known = checked_shape(info, given).elements();
+  const std::int64_t all = Shape(left).elements();
   if (open == 1) {
-    if (known == 0 || x.elements() % known != 0) refuse("-1 has no whole size");
-    *std::find(dims.begin(), dims.end(), -1) = x.elements() / known;
-  } else if (known != x.elements()) {
+    if (known == 0 || all % known != 0) refuse("-1 has no whole size");
+    *std::find(dims.begin(), dims.end(), -1) = all / known;
+  } else if (known != all) {
     refuse("another number of elements");
   }
   return {{x.dtype, checked_shape(info, dims)}};
