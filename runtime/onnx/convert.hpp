@@ -36,4 +36,8 @@ void convert_group_normalization(OnnxNode& node);
 void convert_max_pool(OnnxNode& node);
 void convert_dropout(OnnxNode& node);
 
+// convert_loss.cpp
+void convert_negative_log_likelihood(OnnxNode& node);
+void convert_softmax_cross_entropy(OnnxNode& node);
+
 }  // namespace turnout::onnx_import

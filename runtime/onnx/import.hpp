@@ -32,8 +32,8 @@ Graph import_onnx(const std::filesystem::path& file, const ImportOptions& option
 Graph import_onnx(std::string_view bytes, const std::filesystem::path& base_directory,
                   const ImportOptions& options = {});
 
-/// Names of the inputs of the graph in a file that aren't initializers, in order. Error unsupported for
-/// one that isn't a tensor.
+/// Names of the inputs of the graph in a file that aren't initializers, in order. Error unsupported
+/// for one that isn't a tensor.
 std::vector<std::string> onnx_input_names(const std::filesystem::path& file);
 
 }  // namespace turnout

@@ -78,6 +78,9 @@ constexpr Conversion kTable[] = {
     {"LpPool", "lp_pool"}, {"MatMul", "matmul"}, {"MaxPool", "max_pool", convert_max_pool},
     {"MeanVarianceNormalization", "mean_variance_normalization"},
     {"RMSNormalization", "rms_normalization"}, {"Softmax", "softmax", convert_softmax},
+    // Losses.
+    {"NegativeLogLikelihoodLoss", "", convert_negative_log_likelihood},
+    {"SoftmaxCrossEntropyLoss", "", convert_softmax_cross_entropy},
     // Graphs inside.
     {"If", "", convert_if}, {"Loop", "", nullptr, kControlFlow}, {"Scan", "", nullptr, kControlFlow},
     {"SequenceMap", "", nullptr, kSequence},
