@@ -24,6 +24,7 @@ ReducePlan plan_reduce(const PrepareContext& context, Finish finish, bool may_sp
   plan.count = reduced.elements();
   plan.finish = finish;
   plan.dtype = info.input(0).dtype;
+  plan.limits = integer_limits(plan.dtype);
   plan.columns = plan.kept.row_stride(0) == 1 && plan.kept.length() > 1;
   set_items(plan.reduced, 1024);  // so that there is something to split
   const std::int64_t outputs =

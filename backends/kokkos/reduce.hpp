@@ -158,6 +158,7 @@ struct ReducePlan {
   bool columns = false;
   Finish finish = Finish::none;
   DType dtype = DType::f32;
+  IntegerLimits limits{};  ///< of dtype: what the extreme of nothing is
 };
 
 template <typename W>
@@ -167,12 +168,17 @@ struct ReduceTarget {
   Finish finish;
   Total<W>* partial;  ///< [splits, outputs]; null when there is one split
   std::int64_t outputs, count, splits;
+  IntegerLimits limits;
   TURNOUT_HD void put(std::int64_t output, std::int64_t split, Total<W> total, W shift) const {
     if (partial != nullptr) {
       partial[split * outputs + output] = total;
       return;
     }
     W result = static_cast<W>(finished(finish, total, count, static_cast<double>(shift)));
+    if constexpr (std::is_same_v<W, std::int64_t>) {
+      if (count == 0) result = result < limits.low ? limits.low : result;
+      if (count == 0) result = result > limits.high ? limits.high : result;
+    }
     W* place = result_block(y, dtype, output, &result);
     *place = result;
     store_block(y, dtype, output, 1, place);
@@ -313,7 +319,8 @@ void run_reduce(const Parallel& parallel, const ReducePlan& plan, const KernelAr
                          partial,
                          plan.outputs,
                          plan.count,
-                         plan.splits};
+                         plan.splits,
+                         plan.limits};
   const double reduced_ns =
       0.3 * static_cast<double>(plan.count) / static_cast<double>(plan.splits);
   if (plan.columns) {

@@ -41,7 +41,7 @@ UnaryRow<W> make_row(const Op& op, DType dtype) {
     const auto [low, high] = integer_limits(dtype);
     return UnaryRow<W>::of(ShrinkLoop{op, low, high});
   } else {
-    return UnaryRow<W>::of(UnaryLoop<Op, W>{op});
+    return UnaryRow<W>::of(UnaryLoop<Op, W>{fast_op<Op, W>(op)});
   }
 }
 
