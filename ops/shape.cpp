@@ -69,10 +69,10 @@ std::vector<TensorSpec> infer_reshape(const NodeInfo& info) {
   if (open == 1) {
     if (known == 0 || all % known != 0) refuse("-1 has no whole size");
     *std::find(dims.begin(), dims.end(), -1) = all / known;
-  } else if (known != all) {
-    refuse("another number of elements");
   }
-  return {{x.dtype, checked_shape(info, dims)}};
+  const TensorSpec spec{x.dtype, checked_shape(info, dims)};
+  if (spec.elements() != x.elements()) refuse("another number of elements");
+  return {spec};
 }
 
 std::vector<TensorSpec> infer_flatten(const NodeInfo& info) {

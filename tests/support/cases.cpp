@@ -221,14 +221,16 @@ class LineParser {
   // Own arithmetic on the generator's bits: distributions differ between libraries.
   Tensor random_tensor(const TensorSpec& spec) {
     Tensor tensor = Tensor::empty(spec);
-    const auto span = static_cast<std::uint64_t>(settings_.int_high - settings_.int_low) + 1;
+    const auto span = static_cast<std::uint64_t>(settings_.int_high) -
+                      static_cast<std::uint64_t>(settings_.int_low) + 1;
     dispatch(spec.dtype, [&]<typename T>(std::type_identity<T>) {
       for (T& value : tensor.values<T>()) {
         const std::uint64_t bits = random_() >> 11;
         if constexpr (std::is_same_v<T, bool>) {
           value = bits % 2 != 0;
         } else if constexpr (std::is_integral_v<T>) {
-          value = static_cast<T>(settings_.int_low + static_cast<std::int64_t>(bits % span));
+          value = static_cast<T>(static_cast<std::uint64_t>(settings_.int_low) +
+                                 (span == 0 ? bits : bits % span));
         } else {
           const double unit = static_cast<double>(bits) * 0x1p-53;
           value = convert<T>(settings_.low + (settings_.high - settings_.low) * unit);
