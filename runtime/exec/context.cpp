@@ -1,5 +1,6 @@
 #include "runtime/exec/context.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <map>
 
@@ -7,7 +8,13 @@ namespace turnout {
 
 Context::Context(const Program& program, const Plan& plan) : program_(program), plan_(plan) {
   for (std::size_t d = 0; d < plan.devices.size(); ++d) {
-    const std::size_t bytes = program.arena_bytes[d];
+    std::size_t bytes = program.arena_bytes[d];
+    for (const Location& place :
+         program.locations) {  // values without elements have an address too
+      const bool here =
+          place.source == Location::Source::arena && place.device == static_cast<int>(d);
+      if (here) bytes = std::max<std::size_t>(bytes, 1);
+    }
     Device& device = *plan.devices[d].device;
     arenas_.push_back(bytes == 0 ? nullptr : device.allocate(bytes, MemoryKind::device));
   }
