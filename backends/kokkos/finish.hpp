@@ -3,31 +3,12 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "backends/kokkos/fast_unary.hpp"
 #include "backends/kokkos/gemm_tile.hpp"
-#include "backends/kokkos/row_math.hpp"
 #include "ops/activation.hpp"
 
 // What follows a product in the same pass: y = activation(alpha * sum + bias + residual).
 namespace turnout::kokkos {
-
-/// erf(x) within 2e-7 (Abramowitz and Stegun, 7.1.26), without branches.
-TURNOUT_HD inline float fast_erf(float x) {
-  const float magnitude = x < 0 ? -x : x;
-  const float t = 1.0F / (1.0F + 0.3275911F * magnitude);
-  const float p = ((((1.061405429F * t - 1.453152027F) * t + 1.421413741F) * t - 0.284496736F) * t +
-                   0.254829592F) *
-                  t;
-  const float y = 1.0F - p * fast_exp(-magnitude * magnitude);
-  return x < 0 ? -y : y;
-}
-
-/// tanh(x) without branches. Near 0, where 1 - 2 / (exp(2x) + 1) would cancel, its series.
-TURNOUT_HD inline float fast_tanh(float x) {
-  const float far = 1.0F - 2.0F / (fast_exp(2.0F * x) + 1.0F);
-  const float s = x * x;
-  const float near = x + x * s * (-0.333333333F + s * (0.133333333F + s * -0.053968254F));
-  return s < 0.04F ? near : far;
-}
 
 /// activate() in a form that the compiler can make vector code of; float ones are approximations
 /// within a few 1e-7 of the range.
@@ -41,11 +22,11 @@ struct FastActivation {
     if constexpr (std::is_same_v<A, float>) {
       switch (kind) {
         case Activation::sigmoid:
-          return each(x, count, [](A v) { return 1.0F / (1.0F + fast_exp(-v)); });
+          return each(x, count, FastSigmoid{});
         case Activation::silu:
-          return each(x, count, [](A v) { return v / (1.0F + fast_exp(-v)); });
+          return each(x, count, FastSilu{});
         case Activation::tanh:
-          return each(x, count, [](A v) { return fast_tanh(v); });
+          return each(x, count, FastTanh{});
         case Activation::gelu:
           return each(x, count, [](A v) { return 0.5F * v * (1.0F + fast_erf(v * 0.70710678F)); });
         case Activation::gelu_tanh:
