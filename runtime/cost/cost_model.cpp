@@ -52,6 +52,7 @@ Estimate host_seconds(const CpuProfile& cpu, const Cost& cost, std::string_view 
       const double weights =
           static_cast<double>(cost.gemm.k) * static_cast<double>(cost.gemm.n) * 4;
       compute = weights / rate_at(*gemv, weights);
+      memory = 0;  // the curve holds it: nearly all bytes are weights
     } else if (gemm != nullptr) {
       compute = cost.flops / rate_at(*gemm, cost.flops);
     } else {
