@@ -27,7 +27,7 @@ struct PoolMath {
     if constexpr (std::is_integral_v<A>) return std::numeric_limits<A>::lowest();
     return -std::numeric_limits<A>::infinity();
   }
-  TURNOUT_HD static A larger(A a, A v) { return v > a || v != v ? v : a; }  // NaN wins
+  TURNOUT_HD static A larger(A a, A v) { return (v > a) | (v != v) ? v : a; }  // NaN wins
   TURNOUT_HD A raised(A v) const {
     if (power == 1) return v < 0 ? A(-v) : v;
     if (power == 2) return A(v * v);
@@ -50,15 +50,23 @@ struct PoolMath {
   }
 };
 
-/// Item: one plane, 1-D or 2-D, a piece of a row of outputs at a time.
+/// Item: one plane, 1-D or 2-D, a piece of a row of outputs at a time: first the rows under the
+/// windows are folded into one line, then the columns of the line.
 template <typename T>
 struct PoolPlane {
   using A = typename PoolMath<T>::A;
   static constexpr int kPiece = 64;
+  static constexpr int kLine = 512;
   PoolMath<T> math;
   Window::Axis rows, cols;
   const T* x = nullptr;
   T* y = nullptr;
+
+  /// True if the line of a piece fits.
+  static bool fits(const Window::Axis& cols) {
+    if (cols.extent() > kLine || cols.stride > kLine) return false;
+    return (std::min<std::int64_t>(kPiece, cols.out) - 1) * cols.stride + cols.extent() <= kLine;
+  }
 
   void operator()(std::int64_t plane) const {
     const T* from = x + plane * rows.in * cols.in;
@@ -72,35 +80,65 @@ struct PoolPlane {
 
  private:
   void piece(const T* plane, std::int64_t r, std::int64_t c, std::int64_t count, T* to) const {
+    A line[kLine];
+    std::fill(line,
+              line + std::min<std::int64_t>((kPiece - 1) * cols.stride + cols.extent(), kLine),
+              math.start());
+    const std::int64_t start = cols.start(c);
+    const std::int64_t begin = std::max<std::int64_t>(start, 0);
+    const std::int64_t end = std::min(start + (count - 1) * cols.stride + cols.extent(), cols.in);
+    for (std::int64_t t = rows.first_tap(r); t < rows.last_tap(r); ++t) {
+      const T* row = plane + (rows.start(r) + t * rows.dilation) * cols.in;
+      fold_row(row + begin, end - begin, line + (begin - start));
+    }
     A acc[kPiece];
     for (A& a : acc) a = math.start();
-    for (std::int64_t t = rows.first_tap(r); t < rows.last_tap(r); ++t) {
-      const T* line = plane + (rows.start(r) + t * rows.dilation) * cols.in;
-      // Taps that no output of the piece sees inside the input are left out.
-      const std::int64_t first = cols.first_tap(c + count - 1);
-      const std::int64_t last = cols.last_tap(c);
-      for (std::int64_t tap = first; tap < last; ++tap) fold_tap(line, tap, c, count, acc);
+    for (std::int64_t t = 0; t < cols.kernel; ++t) fold_tap(line + t * cols.dilation, count, acc);
+    if (math.kind == PoolKind::max) {
+      for (std::int64_t j = 0; j < count; ++j) to[j] = T(acc[j]);
+      return;
     }
     const std::int64_t row_count = math.counted(rows, r);
     for (std::int64_t j = 0; j < count; ++j) {
-      const bool mean = math.kind == PoolKind::average;
-      to[j] = T(math.ended(acc[j], mean ? row_count * math.counted(cols, c + j) : 1));
+      const std::int64_t first = cols.start(c + j);
+      const bool inside = first >= 0 && first + cols.extent() <= cols.in;
+      const std::int64_t taps = inside ? cols.kernel : math.counted(cols, c + j);
+      to[j] = T(math.ended(acc[j], row_count * taps));
     }
   }
 
-  void fold_tap(const T* line, std::int64_t tap, std::int64_t c, std::int64_t count, A* acc) const {
-    const std::int64_t from = cols.start(c) + tap * cols.dilation;  // of the piece's first output
-    const std::int64_t low = from >= 0 ? 0 : (-from + cols.stride - 1) / cols.stride;
-    const std::int64_t high = cols.in > from ? (cols.in - from - 1) / cols.stride + 1 : 0;
-    const std::int64_t end = std::min(high, count);
+  void fold_row(const T* __restrict row, std::int64_t count, A* __restrict line) const {
     if (math.kind == PoolKind::max) {
-      for (std::int64_t j = low; j < end; ++j) {
-        acc[j] = math.larger(acc[j], static_cast<A>(line[from + j * cols.stride]));
+      for (std::int64_t j = 0; j < count; ++j) {
+        line[j] = math.larger(line[j], static_cast<A>(row[j]));
       }
     } else {
-      for (std::int64_t j = low; j < end; ++j) {
-        acc[j] = math.folded(acc[j], static_cast<A>(line[from + j * cols.stride]));
+      for (std::int64_t j = 0; j < count; ++j) {
+        line[j] = math.folded(line[j], static_cast<A>(row[j]));
       }
+    }
+  }
+
+  void fold_tap(const A* __restrict line, std::int64_t count, A* __restrict acc) const {
+    const bool whole = (kPiece - 1) * cols.stride + cols.extent() <= kLine;
+    if (whole && cols.stride == 1) {
+      fold_tap<1>(line, kPiece, acc);
+    } else if (whole && cols.stride == 2) {
+      fold_tap<2>(line, kPiece, acc);
+    } else {
+      fold_tap<0>(line, count, acc);
+    }
+  }
+
+  /// Stride 0: any, for `count` outputs. Otherwise for all of a piece.
+  template <int Stride>
+  void fold_tap(const A* __restrict line, std::int64_t count, A* __restrict acc) const {
+    const std::int64_t stride = Stride == 0 ? cols.stride : Stride;
+    const std::int64_t end = Stride == 0 ? count : kPiece;
+    if (math.kind == PoolKind::max) {
+      for (std::int64_t j = 0; j < end; ++j) acc[j] = math.larger(acc[j], line[j * stride]);
+    } else {
+      for (std::int64_t j = 0; j < end; ++j) acc[j] = static_cast<A>(acc[j] + line[j * stride]);
     }
   }
 };
@@ -197,7 +235,8 @@ std::unique_ptr<PreparedKernel> prepare_window_pool(const PrepareContext& contex
   double taps = 1;
   for (int i = 0; i < window.rank; ++i) taps *= static_cast<double>(window.axis(i).kernel);
   const double plane_ns = (0.1 * taps + 1) * static_cast<double>(window.out_size());
-  if (window.rank <= 2 && !indices) {
+  const bool rows_first = window.rank <= 2 && PoolPlane<T>::fits(window.axis(window.rank - 1));
+  if (rows_first && !indices) {
     PoolPlane<T> plane{math, {}, window.axis(window.rank - 1)};
     if (window.rank == 2) plane.rows = window.axis(0);
     if (window.rank == 1) plane.rows.out = 1;
