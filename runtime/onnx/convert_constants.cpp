@@ -81,13 +81,13 @@ void convert_eye_like(OnnxNode& node) {
 
 // Only a condition that is known now: the branch takes the node's place.
 void convert_if(OnnxNode& node) {
-  const Tensor* condition = node.constant(node.required(0));
-  if (condition == nullptr) node.unsupported("control flow that depends on data");
-  if (condition->elements() != 1) node.invalid("the condition has to have one element");
+  const Tensor condition = node.known(node.required(0));
+  if (!condition.defined()) node.unsupported("control flow that depends on data");
+  if (condition.elements() != 1) node.invalid("the condition has to have one element");
   const auto* then_branch = node.take("then_branch");
   const auto* else_branch = node.take("else_branch");
   if (then_branch == nullptr || else_branch == nullptr) node.invalid("a branch is missing");
-  const bool taken = to_int64(*condition)[0] != 0;
+  const bool taken = to_int64(condition)[0] != 0;
   const auto outputs = node.import_subgraph((taken ? then_branch : else_branch)->g());
   if (outputs.size() < node.output_count()) node.invalid("a branch has too few outputs");
   for (std::size_t i = 0; i < node.output_count(); ++i) node.define(i, "identity", {outputs[i]});

@@ -38,6 +38,9 @@ class Target {
                            const std::string& name, std::span<const std::string> output_names);
   /// Element type of a value; undefined when it can't be told before the graph is bound.
   DType dtype(ValueId id) const;
+  /// The value if it follows from constants and fixed dimensions alone, otherwise an undefined
+  /// tensor. Copies the graph so far, sharing constants.
+  Tensor known(ValueId id) const;
 
  private:
   using Names = std::map<std::string, int, std::less<>>;  // with the next number to try
@@ -88,6 +91,8 @@ class OnnxNode {
   DType dtype(ValueId id) const { return target_.dtype(id); }
   /// The value if it is a constant, otherwise null.
   const Tensor* constant(ValueId id) const;
+  /// The value if it follows from constants and fixed dimensions, otherwise undefined. Costly.
+  Tensor known(ValueId id) const { return id.valid() ? target_.known(id) : Tensor(); }
   /// Number of outputs up to the last that something reads.
   std::size_t output_count() const { return output_names_.size(); }
   /// Number of outputs in the file, read or not.

@@ -39,13 +39,13 @@ std::vector<Tensor> load_all(const std::filesystem::path& folder, std::string_vi
   return tensors;
 }
 
-// Scalars that may choose a branch or a mode, which have to be known when a model is imported.
-ImportOptions boolean_scalars(const std::vector<std::string>& names,
+// Values that may choose a branch or a mode, which have to be known when a model is imported.
+ImportOptions choosing_inputs(const std::vector<std::string>& names,
                               const std::vector<Tensor>& given) {
   ImportOptions options;
   for (std::size_t i = 0; i < std::min(names.size(), given.size()); ++i) {
     const Tensor& input = given[i];
-    if (input.dtype() == DType::boolean && input.elements() == 1) {
+    if (!is_floating(input.dtype()) && input.elements() <= 16) {
       options.constants.emplace(names[i], input);
     }
   }
@@ -71,7 +71,7 @@ Graph import_for(const std::filesystem::path& model, const std::vector<std::stri
     try {
       return import_onnx(model);
     } catch (const Error& error) {
-      options = boolean_scalars(names, given);
+      options = choosing_inputs(names, given);
       if (error.code() != ErrorCode::unsupported || options.constants.empty()) throw;
       return import_onnx(model, options);
     }

@@ -370,6 +370,31 @@ TEST_CASE("an If whose condition is known becomes its branch") {
   CHECK_THROWS_WITH(dynamic.import(), ContainsSubstring("control flow that depends on data"));
 }
 
+TEST_CASE("an If may depend on fixed dimensions") {
+  const auto model = [](const OnnxModel::DimValue& columns) {
+    OnnxModel result(13);
+    result.input("x", DType::f32, {std::string("n"), std::int64_t{1}}).output("y");
+    result.input("z", DType::f32, {columns});
+    result.initializer("one", Tensor::of(Shape{1}, std::vector<std::int64_t>{1}));
+    result.node("Shape", {"z"}, {"shape"});
+    result.node("Equal", {"shape", "one"}, {"is_one"});
+    const auto branch = [](const char* op) {
+      onnx::GraphProto graph;
+      *graph.add_node() = OnnxModel::make_node(op, {"x"}, {std::string(op) + "_x"});
+      graph.add_output()->set_name(std::string(op) + "_x");
+      return graph;
+    };
+    auto& node = result.node("If", {"is_one"}, {"y"});
+    set_attr(node, "then_branch", branch("Neg"));
+    set_attr(node, "else_branch", branch("Identity"));
+    return result;
+  };
+  const Tensor x = floats({1, 1}, {5});
+  CHECK(values_of(model(std::int64_t{1}).run({x, floats({1}, {0})})[0])[0] == -5);
+  CHECK(values_of(model(std::int64_t{2}).run({x, floats({2}, {0, 0})})[0])[0] == 5);
+  CHECK_THROWS_WITH(model(std::string("m")).import(), ContainsSubstring("depends on data"));
+}
+
 TEST_CASE("functions of the model are inlined, with their attributes") {
   OnnxModel model(13);
   model.input("x", DType::f32, {std::int64_t{2}}).output("y").output("z");
