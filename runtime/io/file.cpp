@@ -19,9 +19,11 @@ class TemporaryFile {
  public:
   explicit TemporaryFile(const std::filesystem::path& target) : target_(target) {
     static std::atomic<unsigned> counter{0};
-    path_ = target;
-    path_ += fmt::format(".{}.{}.partial", ::getpid(), counter++);
-    descriptor_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    do {  // a file of this name may be left from a process that was killed
+      path_ = target;
+      path_ += fmt::format(".{}.{}.partial", ::getpid(), counter++);
+      descriptor_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    } while (descriptor_ < 0 && errno == EEXIST);
     if (descriptor_ < 0) refuse();
   }
   ~TemporaryFile() {
@@ -48,10 +50,8 @@ class TemporaryFile {
 
  private:
   [[noreturn]] void refuse() {
-    const std::string reason = std::generic_category().message(errno);
-    if (descriptor_ >= 0) ::close(descriptor_);
-    if (descriptor_ >= 0 || !committed_) ::unlink(path_.c_str());
-    fail(ErrorCode::io, "can't write '{}': {}", target_.string(), reason);
+    fail(ErrorCode::io, "can't write '{}': {}", target_.string(),
+         std::generic_category().message(errno));
   }
 
   std::filesystem::path target_, path_;

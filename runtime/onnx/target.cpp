@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "runtime/onnx/node.hpp"
 
 namespace turnout::onnx_import {
