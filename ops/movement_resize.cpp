@@ -227,7 +227,6 @@ ResizeAxis resize_axis(const NodeInfo& info, const Wanted& w, int number) {
   axis.axis = number;
   axis.in = info.input(0).shape[number];
   axis.out = w.out;
-  if (axis.out == 0) return axis;
   const bool nearest = info.attrs->text("mode") == "nearest";
   const Kernel kernel = kernel_of(info, w);
   axis.taps = nearest ? 1 : 2 * kernel.before;
@@ -323,8 +322,13 @@ Cost resize_cost(const NodeInfo& info) {
 
 std::vector<ResizeAxis> resize_axes(const NodeInfo& info) {
   std::vector<ResizeAxis> axes;
+  const std::vector<Wanted> wanted = wanted_axes(info);
+  // Without elements the other axes may be longer than memory has room for.
+  if (std::any_of(wanted.begin(), wanted.end(), [](const Wanted& w) { return w.out == 0; })) {
+    return axes;
+  }
   int number = 0;
-  for (const Wanted& w : wanted_axes(info)) {
+  for (const Wanted& w : wanted) {
     if (w.changes) axes.push_back(resize_axis(info, w, number));
     ++number;
   }

@@ -21,7 +21,7 @@ struct ResizeAxis {
 
 /// The axes of a resize node that change, in order. Axes are independent: apply them one after the
 /// other, or multiply their weights. An output element that is outside on any axis is
-/// the attribute extrapolation_value.
+/// the attribute extrapolation_value. None when the output has no elements.
 std::vector<ResizeAxis> resize_axes(const NodeInfo& info);
 
 /// True if every output element is one input element (mode nearest, no extrapolation).

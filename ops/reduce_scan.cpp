@@ -85,6 +85,7 @@ void reference_scan(const NodeInfo& info, std::span<const Tensor* const> inputs,
   const Lines lines(inputs[0]->shape(), scan_axis(info));
   const bool exclusive = info.attrs->integer("exclusive") != 0;
   const bool reverse = info.attrs->integer("reverse") != 0;
+  if (inputs[0]->elements() == 0) return;  // there may be many lines of nothing
   dispatch(inputs[0]->dtype(), [&]<typename T>(std::type_identity<T>) {
     using W = std::conditional_t<std::is_integral_v<T>, std::uint64_t, double>;
     const T* x = inputs[0]->data<const T>();

@@ -139,7 +139,7 @@ OpDef view_op(std::string name, std::string doc, OpDef::Infer infer) {
   def.name = std::move(name);
   def.doc = std::move(doc);
   def.infer = infer;
-  def.cost = movement_cost;
+  def.cost = [](const NodeInfo&) { return Cost{}; };  // no kernel runs
   def.reference = reference_copy;
   def.tolerance = exact_tolerance;
   def.view = true;

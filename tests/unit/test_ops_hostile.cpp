@@ -142,3 +142,26 @@ TEST_CASE("changed nodes work or throw Error") {
   CHECK(worked > 1000);
   CHECK(refused > 1000);
 }
+
+TEST_CASE("dimensions beside an empty one may be huge") {
+  for (const char* line : {
+           "top_k f32[0,1000000000000] i64{5} outputs=2",
+           "top_k f32[1000000000000,0] i64{0} outputs=2",
+           "cum_sum f32[1000000000000,0] i64{1}",
+           "cum_sum f32[0,1000000000000] i64{1}",
+           "resize f32[0,4] - - i64{0,1000000000000} mode=linear",
+           "pad f32[0,4] i64{0,1000000000000,0,0} mode=edge",
+           "one_hot i64[0] i64(1000000000000) f32{0,1}",
+           "arg_max f32[0,1000000000000] axis=1",
+           "reduce_sum f32[0,1000000000000] i64{1}",
+           "gather f32[1000000000000,0] i64{5}",
+           "scatter_nd f32[1000000000000,0] i64{5}[1,1] f32[1,0]",
+           "transpose f32[0,1000000000000]",
+           "reverse_sequence f32[0,4] i64{0,0,0,0}",
+           "expand f32[1,0] i64{1000000000000,0}",
+       }) {
+    INFO(line);
+    const Case test = parse_case(line, "huge", all_ops());
+    CHECK(reference_outputs(test)[0].elements() == 0);
+  }
+}
