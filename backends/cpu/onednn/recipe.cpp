@@ -1,7 +1,5 @@
 #include "backends/cpu/onednn/recipe.hpp"
 
-#include <omp.h>
-
 #include <exception>
 
 #include "backends/cpu/onednn/plain.hpp"
@@ -9,18 +7,6 @@
 
 namespace turnout::onednn {
 namespace {
-
-/// oneDNN plans for as many threads as OpenMP would give it now.
-class ThreadScope {
- public:
-  explicit ThreadScope(int threads) : before_(omp_get_max_threads()) { cpu::use_threads(threads); }
-  ~ThreadScope() { cpu::use_threads(before_); }
-  ThreadScope(const ThreadScope&) = delete;
-  ThreadScope& operator=(const ThreadScope&) = delete;
-
- private:
-  int before_;
-};
 
 std::string reason_of(const dnnl::error& error) {
   if (error.status == dnnl_unimplemented) return "oneDNN has no implementation for this case";
@@ -59,7 +45,7 @@ struct Source {
 
 Acceptance accept(const Source& source, const NodeInfo& info, const DeviceInfo& device) {
   if (!device.is_host) return Acceptance::no("runs on the host only");
-  const ThreadScope threads(device.threads);
+  const cpu::ThreadScope threads(device.threads);
   try {
     recipe_for({info, {}, source.chooses(false)}, source.makers);
     return Acceptance::yes();
@@ -71,15 +57,17 @@ Acceptance accept(const Source& source, const NodeInfo& info, const DeviceInfo& 
 }
 
 std::unique_ptr<PreparedKernel> prepare(const Source& source, const PrepareContext& context) {
-  const ThreadScope threads(context.threads);
+  const Cost cost = cost_of(context.info);
+  const int count = cpu::useful_threads(cost, context.threads);
+  const cpu::ThreadScope threads(count);
   try {
     const bool chooses = source.chooses(context.may_choose_layout);
     const Site site{context.info, context.input_layouts, chooses};
-    auto kernel = make_kernel(recipe_for(site, source.makers), context.threads);
-    kernel->cost = cost_of(context.info);
+    auto kernel = make_kernel(recipe_for(site, source.makers), count);
+    kernel->cost = cost;
     kernel->dtype = context.info.input(0).dtype;
     if (context.may_choose_layout) return kernel;
-    return make_plain(std::move(kernel), context.info, context.threads);
+    return make_plain(std::move(kernel), context.info, count);
   } catch (const dnnl::error& error) {
     context.info.fail(reason_of(error));
   }

@@ -11,6 +11,7 @@
 #include "backends/cpu/openblas/epilogue.hpp"
 #include "backends/cpu/openblas/im2col.hpp"
 #include "backends/cpu/openblas/kernels.hpp"
+#include "backends/cpu/threads.hpp"
 
 namespace turnout::openblas {
 namespace {
@@ -52,11 +53,12 @@ class ConvKernel final : public PreparedKernel {
   explicit ConvKernel(const PrepareContext& context)
       : dims_(conv_dims(context.info)),
         activation_(fused_activation(context.info)),
-        blocks_(cut_group(dims_, context.threads, sizeof(T))) {
+        threads_(cpu::useful_threads(cost_of(context.info), context.threads)),
+        blocks_(cut_group(dims_, threads_, sizeof(T))) {
     const std::int64_t positions = dims_.window.out_size();
     const std::int64_t items =
         dims_.batch * dims_.groups * blocks_.position_parts * blocks_.row_parts;
-    threads_ = static_cast<int>(std::clamp<std::int64_t>(items, 1, context.threads));
+    threads_ = static_cast<int>(std::clamp<std::int64_t>(items, 1, threads_));
     depth_ = dims_.group_in() * dims_.window.kernel_size();
     if (dims_.window.pointwise()) return;
     const std::int64_t widest =
@@ -128,8 +130,8 @@ class ConvKernel final : public PreparedKernel {
 
   ConvDims dims_;
   FusedActivation activation_;
+  int threads_;
   Blocks blocks_;
-  int threads_ = 1;
   std::int64_t depth_ = 0;
   std::int64_t column_elements_ = 0;  ///< of one thread's block
 };

@@ -8,6 +8,7 @@
 #include "backends/cpu/openblas/epilogue.hpp"
 #include "backends/cpu/openblas/kernels.hpp"
 #include "backends/cpu/openblas/partition.hpp"
+#include "backends/cpu/threads.hpp"
 
 namespace turnout::openblas {
 namespace {
@@ -19,13 +20,9 @@ struct Cut {
 
 // Parts thinner than this make GEMM slower than a second thread makes it faster.
 constexpr std::int64_t kUnit = 16;
-// Products with fewer multiply-adds take about as long as waking a thread.
-constexpr double kSmallProduct = 20000;
 
 Cut cut_product(const MatmulDims& d, int threads) {
-  const double work = static_cast<double>(d.m) * static_cast<double>(d.n) *
-                      static_cast<double>(d.k) * static_cast<double>(d.batches());
-  if (threads <= 1 || d.batches() >= threads || work < kSmallProduct) return {};
+  if (threads <= 1 || d.batches() >= threads) return {};
   const std::int64_t parts = (threads + d.batches() - 1) / std::max<std::int64_t>(d.batches(), 1);
   const std::int64_t row_units = (d.m + kUnit - 1) / kUnit;
   const std::int64_t col_units = (d.n + kUnit - 1) / kUnit;
@@ -40,11 +37,8 @@ class MatmulKernel final : public PreparedKernel {
       : dims_(matmul_dims(context.info)),
         activation_(fused_activation(context.info)),
         alpha_(static_cast<T>(context.info.attrs->real("alpha"))),
-        cut_(cut_product(dims_, context.threads)) {
-    const std::int64_t items = dims_.batches() * cut_.row_parts * cut_.col_parts;
-    const bool small = cut_.row_parts * cut_.col_parts == 1 && dims_.batches() < context.threads;
-    threads_ = small ? 1 : static_cast<int>(std::min<std::int64_t>(items, context.threads));
-  }
+        threads_(cpu::useful_threads(cost_of(context.info), context.threads)),
+        cut_(cut_product(dims_, threads_)) {}
 
   std::string implementation() const override {
     return dims_.m == 1 || dims_.n == 1 ? "gemv" : "gemm";
@@ -106,8 +100,8 @@ class MatmulKernel final : public PreparedKernel {
   MatmulDims dims_;
   FusedActivation activation_;
   T alpha_;
+  int threads_;
   Cut cut_;
-  int threads_ = 1;
 };
 
 Acceptance accept(const NodeInfo& info) {
