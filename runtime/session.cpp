@@ -33,17 +33,47 @@ std::vector<DeviceSlot> open_devices(System& system, const SessionOptions& optio
   return slots;
 }
 
+// Measured times of whole chains tell which provider does best on the CPU: worth asking where the
+// user left the choice open.
+bool may_choose_provider(const Plan& plan, const SessionOptions& options) {
+  return options.providers.empty() && !options.alternate && plan.devices[0].label == "cpu" &&
+         plan.devices[0].providers.size() > 1;
+}
+
+bool host_is_measured(const Plan& plan) {
+  bool any = false;
+  for (const NodePlan& node : plan.nodes) {
+    if (node.device != 0 || node.chosen().kernel == nullptr) continue;
+    if (node.chosen().evidence != Evidence::measured) return false;
+    any = true;
+  }
+  return any;
+}
+
 }  // namespace
 
 PlannedModel plan_model(System& system, const Graph& model, const CostModel& costs,
                         const SessionOptions& options) {
+  constexpr double kWorthLeaving = 0.97;  // of the usual order's time
   PlannedModel result{optimize(model, options.dims, {options.fold, options.fuse}), {}};
   bool host_computes = false;
   std::vector<DeviceSlot> slots = open_devices(system, options, host_computes);
   PlanOptions plan_options;
   plan_options.pins = options.pins;
   plan_options.alternate = options.alternate;
-  result.plan = make_plan(result.graph, std::move(slots), host_computes, costs, plan_options);
+  result.plan = make_plan(result.graph, slots, host_computes, costs, plan_options);
+  if (!may_choose_provider(result.plan, options) || !host_is_measured(result.plan)) return result;
+  const std::vector<std::string> usual = slots[0].providers;
+  const double usual_seconds = result.plan.predicted_seconds;
+  for (const std::string& first : usual) {
+    slots[0].providers = {first};
+    for (const std::string& other : usual) {
+      if (other != first) slots[0].providers.push_back(other);
+    }
+    Plan plan = make_plan(result.graph, slots, host_computes, costs, plan_options);
+    const double limit = std::min(result.plan.predicted_seconds, usual_seconds * kWorthLeaving);
+    if (host_is_measured(plan) && plan.predicted_seconds < limit) result.plan = std::move(plan);
+  }
   return result;
 }
 

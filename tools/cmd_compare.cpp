@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <memory>
 
 #include "runtime/report/compare.hpp"
@@ -46,7 +47,8 @@ void run_compare(const CompareCommand& command) {
   options.threads = session.threads;
   options.budget_seconds = command.budget;
   if (isatty(STDERR_FILENO) != 0) options.progress = show_progress;
-  const Comparison comparison = compare(system, graph, options);
+  Comparison comparison = compare(system, graph, options);
+  comparison.model = std::filesystem::path(command.model.model).stem().string();
   fmt::print("{}", to_text(comparison));
   if (!command.json.empty()) write_text(command.json, to_json(comparison) + "\n");
   if (!command.html.empty()) write_text(command.html, to_html(comparison));

@@ -173,10 +173,12 @@ std::string summary(const Plan& plan) {
   std::vector<std::string> parts;
   for (std::size_t d = 0; d < nodes.size(); ++d) {
     if (nodes[d] > 0)
-      parts.push_back(fmt::format("{} nodes on {}", nodes[d], plan.devices[d].label));
+      parts.push_back(fmt::format("{} {} on {}", nodes[d], nodes[d] == 1 ? "node" : "nodes",
+                                  plan.devices[d].label));
   }
   if (plan.copies.empty()) return fmt::format("{}; no copies", fmt::join(parts, ", "));
-  return fmt::format("{}; {} copies ({}, {})", fmt::join(parts, ", "), plan.copies.size(),
+  return fmt::format("{}; {} {} ({}, {})", fmt::join(parts, ", "), plan.copies.size(),
+                     plan.copies.size() == 1 ? "copy" : "copies",
                      format_bytes(static_cast<double>(plan.copy_bytes())),
                      format_seconds(plan.copy_seconds()));
 }
