@@ -253,7 +253,10 @@ std::string to_html(const Comparison& comparison) {
   html += fmt::format("<div class=\"chart\">{}<div id=\"tip\" hidden></div></div></section>\n",
                       chart.empty() ? "<p>No device gave a time.</p>" : chart);
   html +=
-      "<section><h2>Time of each op</h2>\n<div id=\"ops\"><noscript>Drawn by a script, which does "
+      "<section><h2>Time of each op</h2>\n<p class=\"small\">Measured in runs that time every "
+      "step, so "
+      "they need not add up to the latency.</p>\n<div id=\"ops\"><noscript>Drawn by a script, "
+      "which does "
       "not run here.</noscript></div></section>\n";
   html += "<section><h2>All figures</h2>\n" + table(comparison, styles) + explanations(comparison) +
           "</section>\n" + notes(comparison);

@@ -286,7 +286,8 @@ void LatencyChart::draw_labels() {
   for (const Label& label : place_labels()) {
     const std::string& css = styles_.css(label.row->device);
     // A curve that ends early was slow: the room is above and to the left of its end.
-    const bool early = label.row->batch != batches_.back();
+    const bool early =
+        label.row->batch != batches_.back() && curves_.at(label.row->device).size() > 1;
     const bool moved = !early && std::abs(label.text_y - label.y) > 3;
     if (moved) {
       add("<line class=\"leader {}\" x1=\"{:.1f}\" x2=\"{:.1f}\" y1=\"{:.1f}\" y2=\"{:.1f}\"/>",
