@@ -52,7 +52,7 @@ typedef struct turnout_io {
   const char* dtype;   /* "f32", "i64", ... */
   const int64_t* dims; /* `rank` of them, outermost first */
   size_t rank;
-  size_t bytes;        /* dense, row-major */
+  size_t bytes; /* dense, row-major */
 } turnout_io;
 
 TURNOUT_API const char* turnout_version(void);
