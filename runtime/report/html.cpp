@@ -253,7 +253,8 @@ std::string to_html(const Comparison& comparison) {
   html += fmt::format("<div class=\"chart\">{}<div id=\"tip\" hidden></div></div></section>\n",
                       chart.empty() ? "<p>No device gave a time.</p>" : chart);
   html +=
-      "<section><h2>Time of each op</h2>\n<p class=\"small\">Measured in runs that time every "
+      "<section><h2>Time of each op</h2>\n<p class=\"small\">Measured ones come from runs that "
+      "time every "
       "step, so "
       "they need not add up to the latency.</p>\n<div id=\"ops\"><noscript>Drawn by a script, "
       "which does "

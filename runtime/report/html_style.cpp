@@ -13,7 +13,7 @@ const std::string_view kHtmlStyle = R"css(
 --c6:#a9bccb}}
 @media print{:root{color-scheme:light;--paper:#fff;--ink:#000;--quiet:#444;--line:#bbb;--shade:#f4f4f4;
 --bad:#b3261e;--c0:#0067a8;--c1:#c24a00;--c2:#007a5e;--c3:#a8478a;--c4:#8a6500;--c5:#5a4fcf;--c6:#4b6172}
-*{print-color-adjust:exact}section{break-inside:avoid-page}.controls,#tip{display:none!important}}
+*{print-color-adjust:exact}section:has(svg),.op,tr{break-inside:avoid-page}#tip{display:none!important}}
 .c0{--c:var(--c0)}.c1{--c:var(--c1)}.c2{--c:var(--c2)}.c3{--c:var(--c3)}.c4{--c:var(--c4)}.c5{--c:var(--c5)}
 .c6{--c:var(--c6)}.auto{--c:var(--ink)}.none{--c:var(--quiet)}
 *{box-sizing:border-box}
