@@ -148,10 +148,28 @@ void Session::check(std::span<const Tensor> tensors, std::span<const Io> wanted,
 }
 
 void Session::run(std::span<const Tensor> inputs, std::span<Tensor> outputs) const {
+  const Lease lease(*this);
+  bind(lease.context(), inputs, outputs);
+  lease.context().run();
+}
+
+void Session::bind(Context& context, std::span<const Tensor> inputs,
+                   std::span<Tensor> outputs) const {
   check(inputs, inputs_, "input");
   check(outputs, outputs_, "output");
+  for (std::size_t i = 0; i < inputs.size(); ++i) context.bind_input(i, inputs[i].address());
+  for (std::size_t i = 0; i < outputs.size(); ++i) context.bind_output(i, outputs[i].address());
+}
+
+void Session::run(std::span<const void* const> inputs, std::span<void* const> outputs) const {
+  if (inputs.size() != inputs_.size() || outputs.size() != outputs_.size()) {
+    fail(ErrorCode::invalid_argument, "model '{}' has {} inputs and {} outputs, given: {} and {}",
+         graph_.name(), inputs_.size(), outputs_.size(), inputs.size(), outputs.size());
+  }
   const Lease lease(*this);
-  lease.context().run(inputs, outputs);
+  for (std::size_t i = 0; i < inputs.size(); ++i) lease.context().bind_input(i, inputs[i]);
+  for (std::size_t i = 0; i < outputs.size(); ++i) lease.context().bind_output(i, outputs[i]);
+  lease.context().run();
 }
 
 std::vector<Tensor> Session::run(std::span<const Tensor> inputs) const {
@@ -163,12 +181,11 @@ std::vector<Tensor> Session::run(std::span<const Tensor> inputs) const {
 
 Session::Timing Session::run_timed(std::span<const Tensor> inputs,
                                    std::span<Tensor> outputs) const {
-  check(inputs, inputs_, "input");
-  check(outputs, outputs_, "output");
   Timing timing;
   {
     const Lease lease(*this);
-    lease.context().run_timed(inputs, outputs, timing.step_seconds);
+    bind(lease.context(), inputs, outputs);
+    lease.context().run_timed(timing.step_seconds);
   }
   std::vector<LaneStep> steps;
   for (std::size_t s = 0; s < program_.steps.size(); ++s) {

@@ -50,6 +50,9 @@ class Session {
   /// Into given tensors: allocates nothing.
   void run(std::span<const Tensor> inputs, std::span<Tensor> outputs) const;
 
+  /// On addresses of host memory, each of as many bytes as its spec says; allocates nothing.
+  void run(std::span<const void* const> inputs, std::span<void* const> outputs) const;
+
   /// One run with the time of each program step; see Context::run_timed.
   struct Timing {
     std::vector<double> step_seconds;  ///< by program().steps
@@ -70,6 +73,7 @@ class Session {
  private:
   class Lease;
   void check(std::span<const Tensor> tensors, std::span<const Io> wanted, const char* what) const;
+  void bind(Context& context, std::span<const Tensor> inputs, std::span<Tensor> outputs) const;
 
   std::shared_ptr<System> system_;
   Graph graph_;

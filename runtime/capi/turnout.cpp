@@ -119,16 +119,11 @@ turnout_status fill(const std::vector<turnout_session::Io>& ios, std::size_t ind
   });
 }
 
-void borrow(std::span<const turnout::Session::Io> ios, const void* const* addresses,
-            std::vector<turnout::Tensor>& tensors, const char* what) {
-  require(addresses != nullptr || ios.empty(), what);
-  tensors.clear();
-  for (std::size_t i = 0; i < ios.size(); ++i) {
-    require(addresses[i] != nullptr, what);
-    tensors.emplace_back(ios[i].spec,
-                         turnout::borrow_host(const_cast<void*>(addresses[i]),  // NOLINT
-                                              static_cast<std::size_t>(ios[i].spec.bytes())));
-  }
+template <typename T>
+std::span<T const> addresses(T const* given, std::size_t count, const char* what) {
+  require(given != nullptr || count == 0, what);
+  for (std::size_t i = 0; i < count; ++i) require(given[i] != nullptr, what);
+  return {given, count};
 }
 
 }  // namespace
@@ -194,12 +189,8 @@ turnout_status turnout_session_run(const turnout_session* session, const void* c
                                    void* const* outputs) {
   return guarded([&] {
     require(session != nullptr, "session");
-    thread_local std::vector<turnout::Tensor> in;
-    thread_local std::vector<turnout::Tensor> out;
-    borrow(session->session->inputs(), inputs, in, "an input");
-    borrow(session->session->outputs(), const_cast<const void* const*>(outputs), out,  // NOLINT
-           "an output");
-    session->session->run(in, out);
+    session->session->run(addresses(inputs, session->inputs.size(), "an input"),
+                          addresses(outputs, session->outputs.size(), "an output"));
   });
 }
 

@@ -28,6 +28,13 @@ Context::Context(const Program& program, const Plan& plan) : program_(program), 
     events_[s] = streams_[static_cast<std::size_t>(program.steps[s].lane)]->device().make_event();
   }
   fill_operands();
+  for (const Location& location : program.locations) {  // an input has one even if nobody reads it
+    const auto count = static_cast<std::size_t>(location.io_index) + 1;
+    if (location.source == Location::Source::input) inputs_.resize(std::max(inputs_.size(), count));
+    if (location.source == Location::Source::output) {
+      outputs_.resize(std::max(outputs_.size(), count));
+    }
+  }
 }
 
 Context::~Context() { drain(); }
@@ -85,11 +92,10 @@ void Context::fill_operands() {
   }
 }
 
-void Context::patch(std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+void Context::patch() {
   for (const Patch& p : patches_) {
-    const Tensor& tensor = p.is_output ? outputs[static_cast<std::size_t>(p.io_index)]
-                                       : inputs[static_cast<std::size_t>(p.io_index)];
-    operands_[p.operand].address = tensor.address();
+    const auto& addresses = p.is_output ? outputs_ : inputs_;
+    operands_[p.operand].address = addresses[static_cast<std::size_t>(p.io_index)];
   }
 }
 
@@ -118,8 +124,8 @@ void Context::drain() noexcept {
   }
 }
 
-void Context::run(std::span<const Tensor> inputs, std::span<Tensor> outputs) {
-  patch(inputs, outputs);
+void Context::run() {
+  patch();
   try {
     for (std::size_t s = 0; s < program_.steps.size(); ++s) issue(s);
     for (std::size_t lane = 1; lane < streams_.size(); ++lane) streams_[lane]->synchronize();
@@ -129,11 +135,10 @@ void Context::run(std::span<const Tensor> inputs, std::span<Tensor> outputs) {
   }
 }
 
-void Context::run_timed(std::span<const Tensor> inputs, std::span<Tensor> outputs,
-                        std::vector<double>& step_seconds) {
+void Context::run_timed(std::vector<double>& step_seconds) {
   using Clock = std::chrono::steady_clock;
   step_seconds.assign(program_.steps.size(), 0);
-  patch(inputs, outputs);
+  patch();
   try {
     for (std::size_t s = 0; s < program_.steps.size(); ++s) {
       const ExecStep& step = program_.steps[s];

@@ -16,14 +16,20 @@ class Context {
   Context(const Program& program, const Plan& plan);
   ~Context();
 
-  /// Runs the program on host tensors: specs as the graph's inputs and outputs, checked by the
-  /// caller. Blocks until the outputs are there. After an error the context can be used again.
-  void run(std::span<const Tensor> inputs, std::span<Tensor> outputs);
+  /// Host memory of a graph input or output for the runs that follow, dense and of the value's
+  /// size.
+  void bind_input(std::size_t index, const void* address) {
+    inputs_[index] = const_cast<void*>(address);  // NOLINT: never written through
+  }
+  void bind_output(std::size_t index, void* address) { outputs_[index] = address; }
+
+  /// Runs the program on what was bound. Blocks until the outputs are there. After an error the
+  /// context can be used again.
+  void run();
 
   /// The same, keeping the time of each step: steps of the host as measured, steps and copies of
   /// virtual devices as predicted. Slower than run(): every step is waited for.
-  void run_timed(std::span<const Tensor> inputs, std::span<Tensor> outputs,
-                 std::vector<double>& step_seconds);
+  void run_timed(std::vector<double>& step_seconds);
 
   std::size_t arena_bytes(int device) const;
 
@@ -41,7 +47,7 @@ class Context {
 
   void fill_operands();
   Operand operand(int location, std::uint32_t index);
-  void patch(std::span<const Tensor> inputs, std::span<Tensor> outputs);
+  void patch();
   void issue(std::size_t step);
   void drain() noexcept;
 
@@ -53,6 +59,8 @@ class Context {
   std::vector<Operand> operands_;
   std::vector<Launch> launches_;  // per step
   std::vector<Patch> patches_;
+  std::vector<void*> inputs_;  // addresses
+  std::vector<void*> outputs_;
 };
 
 }  // namespace turnout
