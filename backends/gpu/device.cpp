@@ -68,24 +68,27 @@ void* GpuDevice::allocate_device(std::size_t bytes) {
     pool.release(block->offset);
     fail_out_of_memory(bytes, ": the system gives this process no more memory");
   }
-  for_parts_outside(range, block->map, [this](std::size_t begin, std::size_t end) {
+  const auto permit = [this](std::size_t begin, std::size_t end) {
     native_.permit(begin, end - begin);
-  });
-  if (!block->map.empty()) {
-    for_parts_outside(block->map, range, [this](std::size_t begin, std::size_t end) {
-      native_.forbid(begin, end - begin);
-    });
-  }
-  native_.poison(range.begin, range.end - range.begin);
+  };
+  const auto forbid = [this](std::size_t begin, std::size_t end) {
+    native_.forbid(begin, end - begin);
+  };
+  for_parts_outside(range, block->map, permit);
+  if (!block->map.empty()) for_parts_outside(block->map, range, forbid);
+  native_.poison(range.begin, bytes);
+  forbid(range.begin + bytes, range.end);
   return native_.address() + block->offset;
 }
 
-void GpuDevice::release_device(void* address) {
+void GpuDevice::release_device(void* address, std::size_t bytes) {
   const std::scoped_lock lock(mutex_);
   const auto offset =
       static_cast<std::size_t>(static_cast<std::byte*>(address) - native_.address());
   const Pool::Range range{offset, offset + pool_->taken_bytes(offset)};
   const Pool::Range unmap = pool_->release(offset);
+  // Nothing forbidden is left behind in what is unmapped: another block may be put there.
+  native_.permit(range.begin + bytes, range.end - range.begin - bytes);
   for_parts_outside(range, unmap, [this](std::size_t begin, std::size_t end) {
     native_.forbid(begin, end - begin);
   });
@@ -106,7 +109,7 @@ std::shared_ptr<Buffer> GpuDevice::allocate(std::size_t bytes, MemoryKind kind) 
     return std::make_shared<Buffer>(address, bytes, nullptr, vendor::free_pinned);
   }
   return std::make_shared<Buffer>(allocate_device(bytes), bytes, this,
-                                  [this](void* address) { release_device(address); });
+                                  [this, bytes](void* address) { release_device(address, bytes); });
 }
 
 std::unique_ptr<Stream> GpuDevice::make_stream() { return std::make_unique<GpuStream>(*this); }

@@ -40,7 +40,7 @@ class GpuDevice final : public Device {
   Pool& pool() const;
   bool is_live(const void* address, std::size_t bytes) const;
   void* allocate_device(std::size_t bytes);
-  void release_device(void* address);
+  void release_device(void* address, std::size_t bytes);
   [[noreturn]] void fail_out_of_memory(std::size_t bytes, std::string_view why) const;
 
   DeviceInfo info_;

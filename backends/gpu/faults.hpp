@@ -14,9 +14,9 @@ struct Faults {
   /// Launches that still run before the device is lost; -1: it isn't. Everything after fails with
   /// device_lost until faults are set again.
   std::int64_t lose_device_after = -1;
-  /// Stream::synchronize() first runs the device's other streams as far as they go without this
-  /// one. A wait that is missing after a read shows up this way, one that is missing before a read
-  /// the usual way.
+  /// Waiting for a stream of this device first runs all other streams, those of other devices too,
+  /// as far as they go without it. A writer that should wait for a reader shows up this way; a
+  /// reader that should wait for a writer shows up the usual way.
   bool others_first = false;
 };
 

@@ -1,10 +1,12 @@
 // The emulated GPU: guarded memory, late work, virtual clock, injected faults.
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmath>
 #include <csignal>
 #include <cstdio>
+#include <fstream>
 #include <thread>
 
 #include <catch2/catch_test_macros.hpp>
@@ -19,6 +21,10 @@
 TEST_CASE("virtual device") { SKIP("this build has no virtual devices"); }
 
 #else
+
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
+#endif
 
 #include "backends/gpu/device.hpp"
 #include "backends/gpu/profile.hpp"
@@ -110,6 +116,58 @@ TEST_CASE_METHOD(Fixture, "freed memory is out of a kernel's reach", "[virtual]"
   seen[8 * kMiB] = std::byte{1};
   buffer.reset();
   CHECK(is_fault(signal_of_child([&] { static_cast<void>(seen[8 * kMiB]); })));
+}
+
+TEST_CASE_METHOD(Fixture, "AddressSanitizer knows where blocks end", "[virtual]") {
+#if defined(__SANITIZE_ADDRESS__)
+  const auto allowed = [&](const Buffer& buffer, std::size_t at) {
+    const auto* seen = static_cast<std::byte*>(buffer.address()) + device.access_offset();
+    return __asan_address_is_poisoned(seen + at) == 0;
+  };
+  auto a = device.allocate(1001, MemoryKind::device);
+  const auto b = device.allocate(5 * kMiB, MemoryKind::device);
+  CHECK(allowed(*a, 0));
+  CHECK(allowed(*a, 1000));
+  CHECK_FALSE(allowed(*a, 1001));
+  CHECK(allowed(*b, 5 * kMiB - 1));
+  CHECK_FALSE(allowed(*b, 5 * kMiB));
+  for (int round = 0; round < 20; ++round) {  // what is freed and taken again is whole
+    a.reset();
+    a = device.allocate(1001 + static_cast<std::size_t>(round) * 200 * kMiB / 1000,
+                        MemoryKind::device);
+    for (std::size_t at = 0; at < a->bytes(); at += 100) REQUIRE(allowed(*a, at));
+    CHECK_FALSE(allowed(*a, a->bytes()));
+  }
+#else
+  SKIP("this build has no AddressSanitizer");
+#endif
+}
+
+TEST_CASE_METHOD(Fixture, "a process with little address space", "[virtual]") {
+  // The device has 16 GB and needs twice as many addresses; the child may have 10 GiB more.
+  const pid_t child = fork();
+  if (child == 0) {
+    std::size_t pages = 0;
+    std::ifstream("/proc/self/statm") >> pages;
+    const std::size_t bytes = pages * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+    const rlimit limit{bytes + 10240 * kMiB, bytes + 10240 * kMiB};
+    if (setrlimit(RLIMIT_AS, &limit) != 0) _exit(2);
+    int verdict = 3;
+    try {
+      const auto small = device.allocate(1000 * kMiB, MemoryKind::device);
+      verdict = 4;
+      device.allocate(6000 * kMiB, MemoryKind::device);
+    } catch (const Error& error) {
+      const std::string_view text = error.what();
+      const bool clear = text.find("may not reserve more addresses") != std::string_view::npos;
+      if (verdict == 4 && clear && error.code() == ErrorCode::out_of_memory) verdict = 0;
+    }
+    _exit(verdict);
+  }
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  REQUIRE(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 0);
 }
 
 TEST_CASE_METHOD(Fixture, "kernels take operands of their device alone", "[virtual]") {

@@ -129,8 +129,8 @@ bool Driver::needs(const StreamState& stream, std::uint64_t position,
 }
 
 void Driver::run_others(Lock& lock, const StreamState& last) {
-  const std::vector<std::weak_ptr<StreamState>> streams = last.device.streams_;
-  for (const auto& entry : streams) {
+  const std::vector<std::weak_ptr<StreamState>> now = streams;
+  for (const auto& entry : now) {
     const std::shared_ptr<StreamState> stream = entry.lock();
     if (stream == nullptr || stream.get() == &last) continue;
     while (!stream->running && !stream->closed && stream->done < stream->queued() &&
@@ -221,9 +221,10 @@ double Event::seconds() const {
 // ---- Stream ----------------------------------------------------------------------------------
 
 Stream::Stream(Device& device) : state_(std::make_shared<StreamState>(device)) {
-  const Lock lock(device.driver_->mutex);
-  std::erase_if(device.streams_, [](const auto& stream) { return stream.expired(); });
-  device.streams_.push_back(state_);
+  Driver& driver = *device.driver_;
+  const Lock lock(driver.mutex);
+  std::erase_if(driver.streams, [](const auto& stream) { return stream.expired(); });
+  driver.streams.push_back(state_);
 }
 
 Stream::~Stream() {

@@ -4,7 +4,6 @@
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <vector>
 
 #include "backends/gpu/faults.hpp"
 #include "core/device.hpp"
@@ -46,7 +45,7 @@ void* allocate_pinned(std::size_t bytes);
 void free_pinned(void* address);
 
 /// Granularity of map() and unmap().
-inline constexpr std::size_t kChunkBytes = std::size_t{2} << 20;
+inline constexpr std::size_t kChunkBytes = std::size_t{64} << 10;
 /// map() writes no more poison than this at either end of a block: more would have to be committed.
 inline constexpr std::size_t kPoisonBytes = std::size_t{64} << 20;
 /// Four of them are a float that is not a number.
@@ -105,7 +104,6 @@ class Device {
   Faults faults_;
   std::int64_t launches_ = 0;
   double compute_end_ = 0, upload_end_ = 0, download_end_ = 0;
-  std::vector<std::weak_ptr<StreamState>> streams_;
 };
 
 /// A point in a stream. Errors of the work before it are rethrown by every synchronize().

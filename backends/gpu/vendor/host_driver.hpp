@@ -67,6 +67,7 @@ struct Driver {
   std::mutex mutex;
   std::condition_variable progress;
   std::vector<AddressRange> ranges;
+  std::vector<std::weak_ptr<StreamState>> streams;
   double host_seconds = 0;  // latest time the host has synchronized with
 
   void push(StreamState& stream, Op op);
