@@ -14,7 +14,7 @@ namespace turnout {
 namespace onnx_import {
 namespace {
 
-constexpr std::int64_t kNodeLimit = 1 << 20;  // functions that call each other may grow without end
+constexpr std::int64_t kNodeLimit = 1 << 18;  // functions that call each other may grow without end
 constexpr int kDepthLimit = 32;
 
 std::string normal_domain(const std::string& domain) { return domain == "ai.onnx" ? "" : domain; }
