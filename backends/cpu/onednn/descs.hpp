@@ -37,8 +37,8 @@ Dims to_dims(const Shape& shape);
 
 /// Scratchpads come from the workspace; products are true f32, whatever the environment says.
 dnnl::primitive_attr base_attr();
-/// Appends the function that follows a product; nothing for `none`. oneDNN's relu and clip turn a
-/// NaN into a bound, where the ops on their own keep it.
+/// Appends the function that follows a product; nothing for `none`. oneDNN's relu, clip and
+/// hard_sigmoid turn a NaN into a bound, where the ops on their own keep it.
 void append_activation(dnnl::post_ops& ops, const FusedActivation& activation);
 /// oneDNN's name of a function; nothing for `none`.
 struct Eltwise {

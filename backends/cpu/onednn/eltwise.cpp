@@ -30,10 +30,6 @@ Recipe leaky_relu(const Site& site) {
 
 Recipe elu(const Site& site) { return eltwise(site, algorithm::eltwise_elu, real(site, "alpha")); }
 
-Recipe hard_sigmoid(const Site& site) {
-  return eltwise(site, algorithm::eltwise_hardsigmoid, real(site, "alpha"), real(site, "beta"));
-}
-
 Recipe hard_swish(const Site& site) {
   return eltwise(site, algorithm::eltwise_hardswish, 1.0 / 6, 0.5);
 }
@@ -49,13 +45,12 @@ Recipe gelu(const Site& site) {
 
 }  // namespace
 
-// relu and clip are left to others: oneDNN's turn NaN into a bound.
+// relu, clip and hard_sigmoid are left to others: oneDNN's turn NaN into a bound.
 void register_eltwise(KernelRegistry& registry) {
   add_kernel(registry, "sigmoid", {simple<algorithm::eltwise_logistic>});
   add_kernel(registry, "tanh", {simple<algorithm::eltwise_tanh>});
   add_kernel(registry, "leaky_relu", {leaky_relu});
   add_kernel(registry, "elu", {elu});
-  add_kernel(registry, "hard_sigmoid", {hard_sigmoid});
   add_kernel(registry, "hard_swish", {hard_swish});
   add_kernel(registry, "swish", {swish});
   add_kernel(registry, "gelu", {gelu});

@@ -89,6 +89,8 @@ Recipe global_max(const Site& site) { return global_pool(site, algorithm::poolin
 
 }  // namespace
 
+// oneDNN's maximum passes over NaN, which ONNX lets win. It is taken all the same: a convolution
+// network would otherwise leave its layout around every pool.
 void register_pool(KernelRegistry& registry) {
   add_kernel(registry, "max_pool", {max_pool});
   add_kernel(registry, "average_pool", {average_pool});
