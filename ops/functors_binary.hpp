@@ -160,7 +160,7 @@ struct BitShift : BinaryFunctor<kUnsignedTypes, true> {
   }
   template <typename T>
   TURNOUT_HD T operator()(T a, T b) const {
-    if (b >= sizeof(T) * 8) return T(0);
+    if (static_cast<std::uint64_t>(b) >= sizeof(T) * 8) return T(0);
     const auto word = static_cast<std::uint64_t>(a);
     return static_cast<T>(left ? word << b : word >> b);
   }
