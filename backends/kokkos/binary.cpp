@@ -46,6 +46,21 @@ struct PowLoop {
   }
 };
 
+/// Rows up to this length are worth being strung together.
+constexpr std::int64_t kLongestPeriod = 64;
+
+/// Whether an operand is the same dense row for every row of two-dimensional loops.
+bool repeats(const Loops<2>& loops, int operand) {
+  return loops.strides[operand][0] == 0 && loops.row_stride(operand) == 1;
+}
+
+bool is_periodic(const Loops<2>& loops) {
+  const auto dense = [&](int operand) {
+    return loops.strides[operand][0] == loops.length() && loops.row_stride(operand) == 1;
+  };
+  return (repeats(loops, 0) && dense(1)) || (repeats(loops, 1) && dense(0));
+}
+
 template <typename A, typename B>
 std::unique_ptr<PreparedKernel> prepare_tiles(const PrepareContext& context,
                                               const BinaryRow<A, B>& row, bool predicate,
@@ -58,7 +73,22 @@ std::unique_ptr<PreparedKernel> prepare_tiles(const PrepareContext& context,
   const double element_ns = flops > 1 ? 0.3 * flops : 0.15;
   const double item_ns = element_ns * static_cast<double>(shape.elements()) /
                          static_cast<double>(std::max<std::int64_t>(loops.items, 1));
-  const auto run = [=, parallel = Parallel(context.threads)](const KernelArgs& args) {
+  const Parallel parallel(context.threads);
+  const std::int64_t period = loops.length(), elements = shape.elements();
+  if (loops.rank == 2 && period <= kLongestPeriod && is_periodic(loops)) {
+    using Tiles = PeriodicTiles<A, B, BinaryRow<A, B>>;
+    const std::int64_t size = Tiles::item_elements(period);
+    const bool a_repeats = repeats(loops, 0);
+    const auto run = [=](const KernelArgs& args) {
+      parallel_for(
+          parallel, (elements + size - 1) / size,
+          element_ns * static_cast<double>(std::min(size, elements)),
+          Tiles{args.input<std::byte>(0), args.input<std::byte>(1), args.output<std::byte>(0),
+                a_dtype, b_dtype, predicate, a_repeats, elements, period, row});
+    };
+    return make_kernel(context, run, "elementwise:periodic");
+  }
+  const auto run = [=](const KernelArgs& args) {
     parallel_for(parallel, loops.items, item_ns,
                  BinaryTiles<A, B, BinaryRow<A, B>>{
                      args.input<std::byte>(0), args.input<std::byte>(1), args.output<std::byte>(0),

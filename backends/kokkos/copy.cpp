@@ -26,6 +26,8 @@ struct CopyRows {
         for (std::int64_t i = 0; i < place.length; ++i) y[i] = value;
       } else if (to_stride == 1) {
         for (std::int64_t i = 0; i < place.length; ++i) y[i] = x[i * from_stride];
+      } else if (from_stride == 1) {
+        for (std::int64_t i = 0; i < place.length; ++i) y[i * to_stride] = x[i];
       } else {
         for (std::int64_t i = 0; i < place.length; ++i) y[i * to_stride] = x[i * from_stride];
       }
@@ -108,6 +110,20 @@ int find_block_axis(const Loops<2>& loops) {
   return -1;
 }
 
+/// Short rows from which the source jumps: makes the axis along which the source is dense the row
+/// instead, so that loops are long. Writing has its stride then.
+void lengthen_rows(Loops<2>& loops) {
+  const int row = loops.rank - 1;
+  if (loops.row_stride(0) == 1 || loops.length() >= kBlock / 2) return;
+  for (int axis = 0; axis < row; ++axis) {
+    if (loops.strides[0][axis] != 1 || loops.dims[axis] < kBlock) continue;
+    std::swap(loops.dims[axis], loops.dims[row]);
+    for (auto& strides : loops.strides) std::swap(strides[axis], strides[row]);
+    set_items(loops);
+    return;
+  }
+}
+
 }  // namespace
 
 CopyPlan plan_copy(const Shape& shape, const Strides& from, std::int64_t from_offset,
@@ -118,6 +134,7 @@ CopyPlan plan_copy(const Shape& shape, const Strides& from, std::int64_t from_of
   plan.to_offset = to_offset;
   plan.element_bytes = static_cast<int>(size_of(dtype));
   plan.block_axis = find_block_axis(plan.loops);
+  if (plan.block_axis < 0) lengthen_rows(plan.loops);
   return plan;
 }
 

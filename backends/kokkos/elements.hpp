@@ -11,6 +11,10 @@
 // bf16), double (f64), uint64_t (u64) and int64_t (other integers and booleans). Rows are loaded
 // and stored in blocks, so that an op is compiled four times rather than thirteen; where the stored
 // type is the wide one nothing is copied. Results of narrow integers wrap when they are stored.
+#if defined(__F16C__)
+#include <immintrin.h>
+#endif
+
 namespace turnout::kokkos {
 
 /// Elements of a block; three of them are a part of the first cache.
@@ -47,12 +51,38 @@ inline IntegerLimits integer_limits(DType dtype) {
   });
 }
 
+// Halves by the processor's own conversions, where it has them: the portable ones branch. Each
+// converts what makes up whole vectors and returns how many elements that is.
+#if defined(__F16C__)
+inline std::int64_t load_halves(const Half* from, std::int64_t n, float* to) {
+  std::int64_t i = 0;
+  for (; i + 8 <= n; i += 8) {
+    const auto halves = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + i));
+    _mm256_storeu_ps(to + i, _mm256_cvtph_ps(halves));
+  }
+  return i;
+}
+inline std::int64_t store_halves(const float* from, std::int64_t n, Half* to) {
+  std::int64_t i = 0;
+  for (; i + 8 <= n; i += 8) {
+    const auto halves = _mm256_cvtps_ph(_mm256_loadu_ps(from + i), _MM_FROUND_TO_NEAREST_INT);
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to + i), halves);
+  }
+  return i;
+}
+#else
+TURNOUT_HD inline std::int64_t load_halves(const Half*, std::int64_t, float*) { return 0; }
+TURNOUT_HD inline std::int64_t store_halves(const float*, std::int64_t, Half*) { return 0; }
+#endif
+
 template <typename W, typename T>
 TURNOUT_HD void load_as(const void* data, std::int64_t offset, std::int64_t stride, std::int64_t n,
                         W* to) {
   const T* from = static_cast<const T*>(data) + offset;
   if (stride == 1) {
-    for (std::int64_t i = 0; i < n; ++i) to[i] = static_cast<W>(from[i]);
+    std::int64_t i = 0;
+    if constexpr (std::is_same_v<T, Half>) i = load_halves(from, n, to);
+    for (; i < n; ++i) to[i] = static_cast<W>(from[i]);
   } else {
     for (std::int64_t i = 0; i < n; ++i) to[i] = static_cast<W>(from[i * stride]);
   }
@@ -98,7 +128,9 @@ TURNOUT_HD const W* load_block(const void* data, DType dtype, std::int64_t offse
 template <typename W, typename T>
 TURNOUT_HD void store_as(void* data, std::int64_t offset, std::int64_t n, const W* from) {
   T* to = static_cast<T*>(data) + offset;
-  for (std::int64_t i = 0; i < n; ++i) to[i] = static_cast<T>(from[i]);
+  std::int64_t i = 0;
+  if constexpr (std::is_same_v<T, Half>) i = store_halves(from, n, to);
+  for (; i < n; ++i) to[i] = static_cast<T>(from[i]);
 }
 
 /// Where a block of results is put: in place, or in `buffer` for store_block() to convert.

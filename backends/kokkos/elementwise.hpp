@@ -104,6 +104,52 @@ struct BinaryTiles {
   }
 };
 
+/// One operand is dense, the other repeats every `period` <= kBlockElements elements: rows too
+/// short to be worth a loop each, such as three channels. Item: about kItemElements elements.
+template <typename A, typename B, typename Row>
+struct PeriodicTiles {
+  const void* a;
+  const void* b;
+  void* y;
+  DType a_dtype, b_dtype;
+  bool predicate;
+  bool a_repeats;
+  std::int64_t elements, period;
+  Row row;
+  /// Elements of a block: whole periods.
+  TURNOUT_HD static std::int64_t block(std::int64_t period) {
+    return kBlockElements / period * period;
+  }
+  TURNOUT_HD static std::int64_t item_elements(std::int64_t period) { return 8 * block(period); }
+  TURNOUT_HD void operator()(std::int64_t item) const {
+    A a_buffer[kBlockElements], y_buffer[kBlockElements];
+    B b_buffer[kBlockElements];
+    const std::int64_t size = item_elements(period), step = block(period);
+    const std::int64_t first = item * size;
+    const std::int64_t last = first + size < elements ? first + size : elements;
+    const A* from_a = a_repeats ? repeated(a, a_dtype, a_buffer) : nullptr;
+    const B* from_b = a_repeats ? nullptr : repeated(b, b_dtype, b_buffer);
+    for (std::int64_t at = first; at < last; at += step) {
+      const std::int64_t n = last - at < step ? last - at : step;
+      if (a_repeats) {
+        from_b = load_block(b, b_dtype, at, 1, n, b_buffer);
+      } else {
+        from_a = load_block(a, a_dtype, at, 1, n, a_buffer);
+      }
+      void* to = row_target(y, a_dtype, predicate, at, y_buffer);
+      row(from_a, false, from_b, false, to, n);
+      if (!predicate) store_block(y, a_dtype, at, n, static_cast<const A*>(to));
+    }
+  }
+  template <typename W>
+  TURNOUT_HD const W* repeated(const void* data, DType dtype, W* buffer) const {
+    const W* one = load_block(data, dtype, 0, 1, period, buffer);
+    const std::int64_t size = block(period);
+    for (std::int64_t i = 0; i < size; ++i) buffer[i] = i < period ? one[i] : buffer[i - period];
+    return buffer;
+  }
+};
+
 /// The loop of a binary row: `f(a, b)` for elements, with scalars kept in registers.
 template <typename Y, typename A, typename B, typename F>
 TURNOUT_HD void binary_loop(const A* a, bool a_scalar, const B* b, bool b_scalar, Y* y,

@@ -73,14 +73,13 @@ struct FastSwish {
   TURNOUT_HD float operator()(float x) const { return x / (1.0F + fast_exp(-alpha * x)); }
 };
 struct FastGelu {
-  bool approximate;
-  explicit FastGelu(const Gelu& op) : approximate(op.approximate) {}
-  FastGelu() = default;
   TURNOUT_HD float operator()(float x) const {
-    if (approximate) {
-      return 0.5F * x * (1.0F + fast_tanh(0.79788456F * (x + 0.044715F * x * x * x)));
-    }
     return 0.5F * x * (1.0F + fast_erf(x * 0.70710678F));
+  }
+};
+struct FastGeluTanh {
+  TURNOUT_HD float operator()(float x) const {
+    return 0.5F * x * (1.0F + fast_tanh(0.79788456F * (x + 0.044715F * x * x * x)));
   }
 };
 

@@ -18,7 +18,8 @@ void register_select_kernels(KernelRegistry& registry);  // where, clip, cast
 void register_reduce_kernels(KernelRegistry& registry);
 void register_scan_kernels(KernelRegistry& registry);  // arg_max, arg_min, cum_sum
 void register_softmax_kernels(KernelRegistry& registry);
-void register_norm_kernels(KernelRegistry& registry);
+void register_norm_kernels(KernelRegistry& registry);          // all normalizations
+void register_channel_norm_kernels(KernelRegistry& registry);  // those per channel
 void register_matmul_kernels(KernelRegistry& registry);
 void register_conv_kernels(KernelRegistry& registry);
 void register_conv_transpose_kernels(KernelRegistry& registry);

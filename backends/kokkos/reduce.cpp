@@ -40,21 +40,14 @@ namespace {
 
 Acceptance accept_sum(const NodeInfo& info) {
   const DType dtype = info.input(0).dtype;
-  if (is_floating(dtype) || dtype == DType::i32 || dtype == DType::i64) return Acceptance::yes();
-  return refuse_dtype(dtype);
+  return dtype == DType::boolean ? refuse_dtype(dtype) : Acceptance::yes();
 }
 
 template <typename Op, Finish finish>
 std::unique_ptr<PreparedKernel> prepare_sum(const PrepareContext& context) {
-  switch (context.info.input(0).dtype) {
-    case DType::f64:
-      return prepare_reduce<Op, double>(context, finish);
-    case DType::i32:
-    case DType::i64:
-      return prepare_reduce<Op, std::int64_t>(context, finish);
-    default:
-      return prepare_reduce<Op, float>(context, finish);
-  }
+  return dispatch_wide(context.info.input(0).dtype, [&]<typename W>(std::type_identity<W>) {
+    return prepare_reduce<Op, W>(context, finish);
+  });
 }
 
 std::unique_ptr<PreparedKernel> prepare_log_sum_exp(const PrepareContext& context) {

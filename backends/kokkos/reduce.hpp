@@ -7,6 +7,7 @@
 #include "backends/kokkos/loops.hpp"
 #include "backends/kokkos/row_math.hpp"
 #include "backends/kokkos/support.hpp"
+#include "ops/convert.hpp"
 
 // Reductions over any set of axes: `kept` loops over the output, `reduced` over what goes into one
 // element of it. If the innermost dimension is reduced an item is one output element; if it is kept
@@ -125,11 +126,11 @@ TURNOUT_HD T finished(Finish finish, T total, std::int64_t count, double shift) 
       if constexpr (std::is_integral_v<T>) return count == 0 ? T(0) : total / static_cast<T>(count);
       return total / static_cast<T>(count);
     case Finish::root:
-      return static_cast<T>(std::sqrt(static_cast<double>(total)));
+      return convert<T>(std::sqrt(static_cast<double>(total)));
     case Finish::log:
-      return static_cast<T>(std::log(static_cast<double>(total)));
+      return convert<T>(std::log(static_cast<double>(total)));
     case Finish::log_shifted:
-      return static_cast<T>(std::log(static_cast<double>(total)) + shift);
+      return convert<T>(std::log(static_cast<double>(total)) + shift);
   }
   return total;
 }
@@ -141,6 +142,7 @@ TURNOUT_HD Total<W> fold(const W* x, std::int64_t n, W shift) {
   for (W& lane : lanes) lane = Op::template identity<W>();
   std::int64_t i = 0;
   for (; i + kLanes <= n; i += kLanes) {
+#pragma GCC unroll 1  // one vector operation, rather than kLanes scalar ones
     for (int lane = 0; lane < kLanes; ++lane) {
       lanes[lane] = Op::combine(lanes[lane], Op::map(x[i + lane], shift));
     }

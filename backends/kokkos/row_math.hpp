@@ -55,6 +55,7 @@ TURNOUT_HD double sum_of(std::int64_t n, const Map& map) {
     W lanes[kLanes] = {};
     std::int64_t i = begin;
     for (; i + kLanes <= end; i += kLanes) {
+#pragma GCC unroll 1  // one vector operation, rather than kLanes scalar ones
       for (int lane = 0; lane < kLanes; ++lane) lanes[lane] += map(i + lane);
     }
     for (int lane = 0; i < end; ++i, ++lane) lanes[lane] += map(i);
@@ -70,17 +71,18 @@ TURNOUT_HD W max_of(std::int64_t n, const Map& map) {
   for (W& lane : lanes) lane = -std::numeric_limits<W>::infinity();
   std::int64_t i = 0;
   for (; i + kLanes <= n; i += kLanes) {
+#pragma GCC unroll 1
     for (int lane = 0; lane < kLanes; ++lane) {
-      const W x = map(i + lane);
-      lanes[lane] = x > lanes[lane] ? x : lanes[lane];
+      const W x = map(i + lane), old = lanes[lane];
+      lanes[lane] = x > old ? x : old;
     }
-  }
-  for (; i < n; ++i) {
-    const W x = map(i);
-    lanes[0] = x > lanes[0] ? x : lanes[0];
   }
   W largest = lanes[0];
   for (const W lane : lanes) largest = lane > largest ? lane : largest;
+  for (; i < n; ++i) {
+    const W x = map(i);
+    largest = x > largest ? x : largest;
+  }
   return largest;
 }
 

@@ -11,9 +11,9 @@ namespace turnout::kokkos {
 
 namespace {
 
-template <typename Op, typename W>
+template <typename Op, typename W, typename Function = FastOp<Op, W>>
 struct UnaryLoop {
-  FastOp<Op, W> op;
+  Function op;
   TURNOUT_HD void operator()(const W* x, void* y, std::int64_t n) const {
     using Y = std::conditional_t<is_unary_predicate<Op>, bool, W>;
     Y* to = static_cast<Y*>(y);
@@ -40,6 +40,10 @@ UnaryRow<W> make_row(const Op& op, DType dtype) {
   if constexpr (std::is_same_v<Op, Shrink> && std::is_same_v<W, std::int64_t>) {
     const auto [low, high] = integer_limits(dtype);
     return UnaryRow<W>::of(ShrinkLoop{op, low, high});
+  } else if constexpr (std::is_same_v<Op, Gelu> && std::is_same_v<W, float>) {
+    // One loop per form: a choice inside it would keep it from becoming vector code.
+    return op.approximate ? UnaryRow<W>::of(UnaryLoop<Op, W, FastGeluTanh>{})
+                          : UnaryRow<W>::of(UnaryLoop<Op, W, FastGelu>{});
   } else {
     return UnaryRow<W>::of(UnaryLoop<Op, W>{fast_op<Op, W>(op)});
   }
