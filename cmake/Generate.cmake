@@ -4,6 +4,10 @@
 foreach(part IN ITEMS ONEDNN OPENBLAS KOKKOS VIRTUAL)
   string(REPLACE "\"" "'" TURNOUT_WHY_${part} "${TURNOUT_WHY_${part}}")
 endforeach()
+set(turnout_blas_name name)
+if(TURNOUT_BLAS_PREFIX)
+  set(turnout_blas_name "${TURNOUT_BLAS_PREFIX}##name")
+endif()
 configure_file(${CMAKE_SOURCE_DIR}/cmake/templates/turnout_config.hpp.in ${CMAKE_BINARY_DIR}/generated/turnout_config.hpp)
 
 # turnout_write_list(TEMPLATE CALL NAME...): fills @calls@ of a template, one line a name.
