@@ -20,7 +20,9 @@ endif()
 install(TARGETS ${exported} EXPORT TurnoutTargets INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 foreach(target IN ITEMS turnout turnout_c)
   if(TARGET ${target})
-    set_target_properties(${target} PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
+    # CMake leaves folders inside the project out of INSTALL_RPATH_USE_LINK_PATH, and build/deps is one.
+    set_target_properties(${target} PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON
+      INSTALL_RPATH "${TURNOUT_DEPS}/onednn/lib;${TURNOUT_DEPS}/openblas/lib")
     install(TARGETS ${target})
   endif()
 endforeach()
