@@ -112,7 +112,7 @@ def check_drawn(page, figures):
         order = sorted(range(len(points)), key=lambda i: rows[device][i]["latency_s"])
         check(all(heights[a] >= heights[b] for a, b in zip(order, order[1:])), f"{device}: a slower point is not higher")
     marks = page.find("g", "crossover")
-    check([int(m["attributes"]["data-batch"]) for m in marks] == sorted(x["batch"] for x in figures["crossovers"]),
+    check(sorted(int(m["attributes"]["data-batch"]) for m in marks) == sorted(x["batch"] for x in figures["crossovers"]),
           f"{len(marks)} crossover marks for {figures['crossovers']}")
     check(len(page.find("text", "mark-text")) == len(marks), "a crossover has no text")
     batches = {row["batch"] for row in figures["rows"]}

@@ -32,7 +32,8 @@ int main() {
       const std::vector<float> rows(static_cast<std::size_t>(batch * 3), value);
       const Tensor input = Tensor::of<float>({batch, 3}, rows);
       for (int run = 0; run < 100; ++run) {
-        const auto y = session.run({&input, 1})[0].values<const float>();
+        const std::vector<Tensor> outputs = session.run({&input, 1});
+        const auto y = outputs[0].values<const float>();
         // value * (1 + 3 + 5) - 10 and value * (2 + 4 + 6) + 1
         if (std::abs(y[0] - std::fmax(0, 9 * value - 10)) > 1e-4F) ++wrong;
         if (std::abs(y[1] - (12 * value + 1)) > 1e-4F) ++wrong;
