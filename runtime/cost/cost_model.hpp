@@ -46,6 +46,7 @@ struct CpuProfile {
   double dispatch_seconds = 0;                         ///< least time of a small kernel
   Evidence evidence = Evidence::unprobed;
   std::string source;
+  bool busy = false;         ///< probed while the machine had other work: not kept
   double probe_seconds = 0;  ///< how long probing took; 0 when read from the cache
 };
 

@@ -156,6 +156,19 @@ void write_profile(const std::filesystem::path& path, const std::string& key,
   std::filesystem::rename(part, path, error);
 }
 
+// Several threads that are slower than one don't have the cores to themselves.
+bool is_busy(const std::shared_ptr<System>& system, const CpuProfile& profile) {
+  constexpr std::int64_t kSize = 512;
+  if (profile.threads <= 1 || profile.gemm.empty()) return false;
+  const auto& [provider, curve] = *profile.gemm.begin();
+  const double alone = time_graph(system, product_graph(kSize, kSize, kSize), provider, 1);
+  const double flops = 2.0 * kSize * kSize * kSize;
+  for (const RatePoint& point : curve) {
+    if (point.size == flops) return point.rate < 1.1 * flops / alone;
+  }
+  return false;
+}
+
 }  // namespace
 
 std::filesystem::path cache_folder() {
@@ -197,8 +210,9 @@ CpuProfile probe_cpu(const std::shared_ptr<System>& system, int threads) {
       profile.stream.push_back({bytes, bytes / seconds});
     }
   }
+  profile.busy = is_busy(system, profile);
   profile.evidence = Evidence::calibrated;
-  profile.source = "quick probe";
+  profile.source = profile.busy ? "quick probe on a busy machine, not kept" : "quick probe";
   profile.probe_seconds = seconds_since(begin);
   return profile;
 }
@@ -212,7 +226,7 @@ CpuProfile cpu_profile(const std::shared_ptr<System>& system, int threads) {
   profile.threads = threads;
   if (read_profile(path, key, profile)) return profile;
   profile = probe_cpu(system, threads);
-  write_profile(path, key, profile);
+  if (!profile.busy) write_profile(path, key, profile);
   return profile;
 }
 

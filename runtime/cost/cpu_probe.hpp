@@ -15,7 +15,8 @@ CpuProfile probe_cpu(const std::shared_ptr<System>& system, int threads);
 
 /// probe_cpu() with its result kept in a file per machine, thread count and set of providers; read
 /// from there while the machine's fingerprint is the same. Unreadable files are measured anew;
-/// a file that can't be written is no error (the next start measures again).
+/// a file that can't be written is no error (the next start measures again), and figures taken
+/// while the machine was busy are not kept.
 CpuProfile cpu_profile(const std::shared_ptr<System>& system, int threads);
 
 /// Folder of cached profiles: $TURNOUT_CACHE, else $XDG_CACHE_HOME/turnout, else
