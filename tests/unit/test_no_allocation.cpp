@@ -39,6 +39,10 @@ void operator delete(void* address) noexcept { std::free(address); }
 void operator delete(void* address, std::size_t) noexcept { std::free(address); }
 void operator delete(void* address, std::align_val_t) noexcept { std::free(address); }
 void operator delete(void* address, std::size_t, std::align_val_t) noexcept { std::free(address); }
+void operator delete(void* address, const std::nothrow_t&) noexcept { std::free(address); }
+void operator delete(void* address, std::align_val_t, const std::nothrow_t&) noexcept {
+  std::free(address);
+}
 
 namespace turnout::testing {
 namespace {
