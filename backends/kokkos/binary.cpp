@@ -70,7 +70,7 @@ std::unique_ptr<PreparedKernel> prepare_tiles(const PrepareContext& context,
   const Loops<2> loops = make_loops<2>(shape, {broadcast_strides(info.input(0).shape, shape),
                                                broadcast_strides(info.input(1).shape, shape)});
   const DType a_dtype = info.input(0).dtype, b_dtype = info.input(1).dtype;
-  const double element_ns = flops > 1 ? 0.3 * flops : 0.15;
+  const double element_ns = element_ns_of(flops);
   const double item_ns = element_ns * static_cast<double>(shape.elements()) /
                          static_cast<double>(std::max<std::int64_t>(loops.items, 1));
   const Parallel parallel(context.threads);

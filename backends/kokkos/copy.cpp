@@ -78,7 +78,7 @@ struct CopyBlocks {
 template <typename T>
 void run_rows(const Parallel& parallel, const CopyPlan& plan, const T* from, T* to) {
   const double elements = static_cast<double>(plan.loops.rows * plan.loops.length());
-  const double element_ns = plan.loops.row_stride(0) == 1 ? 0.1 * sizeof(T) : 0.5;
+  const double element_ns = plan.loops.row_stride(0) == 1 ? 0.02 * sizeof(T) : 0.2;
   const double item_ns = elements * element_ns / static_cast<double>(plan.loops.items);
   parallel_for(parallel, plan.loops.items, item_ns, CopyRows<T>{plan.loops, from, to});
 }
@@ -96,7 +96,7 @@ void run_blocks(const Parallel& parallel, const CopyPlan& plan, const T* from, T
   set_items(functor.loops);
   const std::int64_t items = functor.loops.items * functor.strips;
   const std::int64_t elements = functor.loops.rows * functor.loops.length() * functor.height;
-  parallel_for(parallel, items, 0.5 * static_cast<double>(elements) / static_cast<double>(items),
+  parallel_for(parallel, items, 0.25 * static_cast<double>(elements) / static_cast<double>(items),
                functor);
 }
 

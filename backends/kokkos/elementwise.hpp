@@ -15,6 +15,10 @@
 // compiled once per wide type. Where functions can't be pointed to, tiles take the row itself.
 namespace turnout::kokkos {
 
+/// About how long one element takes, in nanoseconds: cheap ops wait for memory, dear ones call the
+/// mathematical library.
+inline double element_ns_of(int flops) { return flops < 10 ? 0.05 + 0.02 * flops : 0.3 * flops; }
+
 /// A row object of any op, behind one signature.
 template <typename... Args>
 struct AnyRow {

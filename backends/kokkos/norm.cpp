@@ -120,7 +120,7 @@ std::unique_ptr<PreparedKernel> prepare_rows(const PrepareContext& context, bool
   const Parallel parallel(context.threads);
   return dispatch_floating(info.input(0).dtype, [&]<typename T>(std::type_identity<T>) {
     const auto run = [=](const KernelArgs& args) {
-      parallel_for(parallel, rows, 20 + 0.6 * static_cast<double>(length),
+      parallel_for(parallel, rows, 20 + 0.2 * static_cast<double>(length),
                    LayerNormRow<T>{args.input<T>(0),
                                    args.output<T>(0),
                                    {args.input<T>(1), scale_period},

@@ -99,7 +99,7 @@ std::unique_ptr<PreparedKernel> prepare_batch(const PrepareContext& context) {
             BatchNormRow<T>{x, y, reader(1), reader(2), reader(3), reader(4), channels, epsilon});
         return;
       }
-      parallel_for(parallel, planes, 20 + 0.2 * static_cast<double>(plane),
+      parallel_for(parallel, planes, 15 + 0.07 * static_cast<double>(plane),
                    BatchNormPlane<T>{x, y, reader(1), reader(2), reader(3), reader(4), channels,
                                      plane, epsilon});
     };
@@ -141,7 +141,7 @@ std::unique_ptr<PreparedKernel> prepare_grouped(const PrepareContext& context, s
   return dispatch_floating(info.input(0).dtype, [&]<typename T>(std::type_identity<T>) {
     const auto run = [=](const KernelArgs& args) {
       parallel_for(
-          parallel, items, 20 + 0.6 * static_cast<double>(group * plane),
+          parallel, items, 20 + 0.2 * static_cast<double>(group * plane),
           GroupNorm<T>{args.input<T>(0), args.output<T>(0),
                        AnyFloat{args.input<std::byte>(1), scale},
                        AnyFloat{args.input<std::byte>(2), bias}, channels, group, plane, epsilon});

@@ -153,7 +153,7 @@ std::unique_ptr<PreparedKernel> prepare_pad(const PrepareContext& context) {
   const auto run = [parallel = Parallel(context.threads), axes = std::move(axes), rows, length,
                     bytes](const KernelArgs& args) {
     dispatch_bytes(bytes, [&]<typename T>(std::type_identity<T>) {
-      parallel_for(parallel, rows, 5 + 0.3 * static_cast<double>(length), make_rows<T>(axes, args));
+      parallel_for(parallel, rows, 5 + 0.1 * static_cast<double>(length), make_rows<T>(axes, args));
     });
   };
   return make_kernel(context, run, "pad");

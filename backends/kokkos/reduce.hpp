@@ -324,7 +324,7 @@ void run_reduce(const Parallel& parallel, const ReducePlan& plan, const KernelAr
                          plan.splits,
                          plan.limits};
   const double reduced_ns =
-      0.3 * static_cast<double>(plan.count) / static_cast<double>(plan.splits);
+      0.08 * static_cast<double>(plan.count) / static_cast<double>(plan.splits);
   if (plan.columns) {
     const std::int64_t length = plan.kept.length();
     const std::int64_t strips = (length + kReduceColumns - 1) / kReduceColumns;

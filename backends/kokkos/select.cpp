@@ -56,7 +56,7 @@ std::unique_ptr<PreparedKernel> prepare_where(const PrepareContext& context) {
   const Loops<3> loops = make_loops<3>(shape, {broadcast_strides(info.input(0).shape, shape),
                                                broadcast_strides(info.input(1).shape, shape),
                                                broadcast_strides(info.input(2).shape, shape)});
-  const double item_ns = 0.3 * static_cast<double>(shape.elements()) /
+  const double item_ns = 0.1 * static_cast<double>(shape.elements()) /
                          static_cast<double>(std::max<std::int64_t>(loops.items, 1));
   const auto bytes = static_cast<int>(size_of(info.output(0).dtype));
   const auto run = [=, parallel = Parallel(context.threads)](const KernelArgs& args) {
@@ -112,7 +112,7 @@ std::unique_ptr<PreparedKernel> prepare_clip(const PrepareContext& context) {
   const DType dtype = context.info.input(0).dtype;
   const std::int64_t elements = context.info.input(0).elements();
   const std::int64_t items = (elements + kItemElements - 1) / kItemElements;
-  const double item_ns = 0.1 * static_cast<double>(std::min(elements, kItemElements));
+  const double item_ns = 0.06 * static_cast<double>(std::min(elements, kItemElements));
   return dispatch_wide(dtype, [&]<typename W>(std::type_identity<W>) {
     const auto run = [=, parallel = Parallel(context.threads)](const KernelArgs& args) {
       parallel_for(
@@ -160,7 +160,7 @@ std::unique_ptr<PreparedKernel> prepare_cast(const PrepareContext& context) {
   }
   const std::int64_t elements = from.elements();
   const std::int64_t items = (elements + kItemElements - 1) / kItemElements;
-  const double item_ns = 0.5 * static_cast<double>(std::min(elements, kItemElements));
+  const double item_ns = 0.2 * static_cast<double>(std::min(elements, kItemElements));
   return dispatch_wide(dtype, [&]<typename W>(std::type_identity<W>) {
     return dispatch(to_dtype, [&]<typename To>(std::type_identity<To>) {
       const auto run = [=](const KernelArgs& args) {

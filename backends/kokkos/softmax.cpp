@@ -124,14 +124,14 @@ std::unique_ptr<PreparedKernel> prepare_softmax(const PrepareContext& context, K
   return dispatch_floating(context.info.input(0).dtype, [&]<typename T>(std::type_identity<T>) {
     if (at.inner == 1) {
       const auto run = [=](const KernelArgs& args) {
-        parallel_for(parallel, at.outer, 1.0 * static_cast<double>(at.length),
+        parallel_for(parallel, at.outer, 0.35 * static_cast<double>(at.length),
                      SoftmaxRow<T>{args.input<T>(0), args.output<T>(0), at.length, kind});
       };
       return make_kernel(context, run, "softmax:rows");
     }
     const std::int64_t strips = (at.inner + kColumns - 1) / kColumns;
     const auto run = [=](const KernelArgs& args) {
-      parallel_for(parallel, at.outer * strips, 1.5 * static_cast<double>(at.length * kColumns),
+      parallel_for(parallel, at.outer * strips, 0.6 * static_cast<double>(at.length * kColumns),
                    SoftmaxColumns<T>{args.input<T>(0), args.output<T>(0), at.length, at.inner,
                                      strips, kind});
     };

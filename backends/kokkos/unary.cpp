@@ -51,11 +51,10 @@ UnaryRow<W> make_row(const Op& op, DType dtype) {
 
 template <typename W>
 std::unique_ptr<PreparedKernel> prepare_tiles(const PrepareContext& context, const UnaryRow<W>& row,
-                                              bool predicate, int flops) {
+                                              bool predicate, double element_ns) {
   const DType dtype = context.info.input(0).dtype;
   const std::int64_t elements = context.info.input(0).elements();
   const std::int64_t items = (elements + kItemElements - 1) / kItemElements;
-  const double element_ns = flops > 1 ? 0.3 * flops : 0.1;
   const double item_ns =
       element_ns * static_cast<double>(std::min<std::int64_t>(elements, kItemElements));
   const auto run = [=, parallel = Parallel(context.threads)](const KernelArgs& args) {
@@ -79,8 +78,9 @@ std::unique_ptr<PreparedKernel> prepare_unary(const PrepareContext& context) {
   return dispatch_wide(
       dtype, [&]<typename W>(std::type_identity<W>) -> std::unique_ptr<PreparedKernel> {
         if constexpr (takes_wide<Op, W>) {
+          constexpr bool fast = !std::is_same_v<FastOp<Op, W>, Op>;
           return prepare_tiles<W>(context, make_row<Op, W>(op, dtype), is_unary_predicate<Op>,
-                                  Op::flops);
+                                  fast ? 0.3 : element_ns_of(Op::flops));
         } else {
           fail(ErrorCode::internal, "[{}] has no kernel for {}", Op::name, to_string(dtype));
         }

@@ -109,17 +109,17 @@ TEST_CASE("large shapes take the paths that small ones miss") {
   Host host;
   for (const char* line :
        {// blocks, short rows made long, rows in pieces
-        "transpose f32[40,50] perm=[1,0]", "transpose f16[3,37,2,29] perm=[2,3,0,1]",
-        "transpose f64[2,3,300] perm=[0,2,1]", "transpose i8[2,300,3] perm=[0,2,1]",
+        "transpose f32[400,300] perm=[1,0]", "transpose f16[30,37,2,29] perm=[2,3,0,1]",
+        "transpose f64[20,3,900] perm=[0,2,1]", "transpose i8[2,300,3] perm=[0,2,1]",
         "slice f32[30000] i64{29999} i64{-30001} i64{0} i64{-3}", "expand f32[3,1] i64{3,9000}",
         "concat f32[3,5000] f32[3,1] axis=1", "tile f32[2,2,2,2,3] i64{2,2,2,2,2}",
         "pad f32[3,2000] i64{1,700,0,600} mode=wrap",
         // operands that repeat in short rows, on either side and in every width
-        "sub f32[5000,3] f32[3]", "sub f32[3] f32[5000,3]", "add f16[5000,5] f16[5]",
+        "sub f32[50000,3] f32[3]", "sub f32[3] f32[50000,3]", "add f16[30000,5] f16[5]",
         "less bf16[5000,64] bf16[64]", "mul i8[5000,7] i8[7] ints=-9:9", "pow f32[5000,3] i64[3]",
-        "add f32[20000,1] f32[20000,3]", "add f32[9001] f32[9001]", "max f64[7,1,600] f64[5,600]",
-        "where bool[40,1] f32[600] f32[40,600]", "cast f16[9001] to=i32 range=-99:99",
-        "gelu f32[9001] range=-9:9", "tanh f16[9001] range=-9:9", "erf f32[9001] range=-5:5",
+        "add f32[20000,1] f32[20000,3]", "add f32[90001] f32[90001]", "max f64[7,1,600] f64[5,600]",
+        "where bool[100,1] f32[600] f32[100,600]", "cast f16[40001] to=i32 range=-99:99",
+        "gelu f32[40001] range=-9:9", "tanh f16[9001] range=-9:9", "erf f32[9001] range=-5:5",
         // split reductions, by rows and by columns
         "reduce_mean f32[100000]", "reduce_sum f64[90000,2] i64{0}",
         "reduce_max i64[70000,3] i64{0}", "reduce_l2 f32[300,5,77] i64{0,2}",
