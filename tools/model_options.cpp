@@ -119,7 +119,10 @@ void bind_from_inputs(const Graph& model, const std::map<std::string, Tensor, st
     const auto given = inputs.find(value.name);
     if (given == inputs.end()) continue;
     const Shape& shape = given->second.shape();
-    if (shape.rank() != static_cast<int>(value.dims.size())) continue;  // refused later, by name
+    if (shape.rank() != static_cast<int>(value.dims.size())) {
+      fail(ErrorCode::invalid_argument, "input '{}' has to have {} dimensions, given: {}",
+           value.name, value.dims.size(), to_string(given->second.spec()));
+    }
     for (std::size_t i = 0; i < value.dims.size(); ++i) {
       if (!value.dims[i].fixed())
         dims.try_emplace(value.dims[i].symbol, shape[static_cast<int>(i)]);

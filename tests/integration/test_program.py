@@ -69,6 +69,8 @@ def check_errors(folder):
     wrong = folder / "wrong.npy"
     np.save(wrong, np.zeros((2, 63), np.float32))
     check_error("a wrong shape", 2, "pixels", "run", DIGITS, "--input", f"pixels={wrong}")
+    np.save(wrong, np.zeros((2, 8, 8), np.float32))
+    check_error("a wrong rank", 2, "pixels", "run", DIGITS, "--input", f"pixels={wrong}")
     check_error("a missing model", 1, "nothing.onnx", "run", folder / "nothing.onnx")
     check_error("a missing input file", 1, "nothing.npy", "run", DIGITS, "--input", f"pixels={folder}/nothing.npy")
     check_error("an unknown input", 2, "pixles", "run", DIGITS, "--input", f"pixles={wrong}")
