@@ -2,6 +2,7 @@
 #include "ops/families.hpp"
 #include "ops/functors.hpp"
 #include "ops/support.hpp"
+#include "ops/wide.hpp"
 
 namespace turnout {
 namespace {
@@ -37,35 +38,30 @@ std::vector<TensorSpec> infer_binary(const NodeInfo& info) {
   return {{is_binary_predicate<Op> ? DType::boolean : a.dtype, shape}};
 }
 
-// y[i] = op(a[.], b[.]) with both read as their wide types.
+// y[i] = op(a[i], b[i]) of the broadcast operands.
 template <typename Op, typename A, typename B>
-void apply(const Op& op, const Tensor& a, const Tensor& b, Tensor& y) {
+void apply(const Op& op, const WideValues<A>& a, const WideValues<B>& b, Tensor& y) {
   using Out = std::conditional_t<is_binary_predicate<Op>, bool, A>;
-  const Index a_steps = broadcast_steps(a.shape(), y.shape());
-  const Index b_steps = broadcast_steps(b.shape(), y.shape());
-  const A* a_data = a.data<const A>();
-  const B* b_data = b.data<const B>();
-  Out* out = y.data<Out>();
-  for_each_index(y.shape(), [&](const Index& index, std::int64_t i) {
-    const auto x0 = convert<WideType<A>>(a_data[offset_of(index, a_steps)]);
-    const auto x1 = convert<WideType<B>>(b_data[offset_of(index, b_steps)]);
-    out[i] = convert<Out>(op(x0, x1));
-  });
+  const auto values = std::make_unique<Out[]>(a.size);
+  for (std::size_t i = 0; i < a.size; ++i) values[i] = convert<Out>(op(a[i], b[i]));
+  store_wide<Out>({values.get(), a.size}, y);
 }
 
 template <typename Op>
 void reference_binary(const NodeInfo& info, std::span<const Tensor* const> inputs,
                       std::span<Tensor> outputs) {
   const Op op = Op::make(*info.attrs);
-  const Tensor& a = *inputs[0];
-  const Tensor& b = *inputs[1];
-  dispatch(a.dtype(), [&]<typename T>(std::type_identity<T>) {
-    if constexpr (takes<Op, T> && std::is_same_v<Op, Pow>) {
-      dispatch(b.dtype(), [&]<typename U>(std::type_identity<U>) {
-        if constexpr (takes<Op, U>) apply<Op, T, U>(op, a, b, outputs[0]);
-      });
-    } else if constexpr (takes<Op, T>) {
-      apply<Op, T, T>(op, a, b, outputs[0]);
+  Tensor& y = outputs[0];
+  dispatch_wide(inputs[0]->dtype(), [&]<typename A>(std::type_identity<A>) {
+    if constexpr (takes<Op, A>) {
+      const WideValues<A> a(*inputs[0], y.shape());
+      if constexpr (std::is_same_v<Op, Pow>) {  // the exponent is of a type of its own
+        dispatch_wide(inputs[1]->dtype(), [&]<typename B>(std::type_identity<B>) {
+          if constexpr (takes<Op, B>) apply(op, a, WideValues<B>(*inputs[1], y.shape()), y);
+        });
+      } else {
+        apply(op, a, WideValues<A>(*inputs[1], y.shape()), y);
+      }
     }
   });
 }

@@ -2,6 +2,7 @@
 #include "ops/families.hpp"
 #include "ops/functors.hpp"
 #include "ops/support.hpp"
+#include "ops/wide.hpp"
 
 namespace turnout {
 namespace {
@@ -24,14 +25,13 @@ template <typename Op>
 void reference_unary(const NodeInfo& info, std::span<const Tensor* const> inputs,
                      std::span<Tensor> outputs) {
   const Op op = Op::make(*info.attrs);
-  dispatch(inputs[0]->dtype(), [&]<typename T>(std::type_identity<T>) {
-    if constexpr (takes<Op, T>) {
-      using Out = std::conditional_t<is_unary_predicate<Op>, bool, T>;
-      const auto x = inputs[0]->values<const T>();
-      const auto y = outputs[0].values<Out>();
-      for (std::size_t i = 0; i < x.size(); ++i) {
-        y[i] = convert<Out>(op(convert<WideType<T>>(x[i])));
-      }
+  dispatch_wide(inputs[0]->dtype(), [&]<typename W>(std::type_identity<W>) {
+    if constexpr (takes<Op, W>) {
+      using Out = std::conditional_t<is_unary_predicate<Op>, bool, W>;
+      const WideValues<W> x(*inputs[0]);
+      const auto y = std::make_unique<Out[]>(x.size);
+      for (std::size_t i = 0; i < x.size; ++i) y[i] = convert<Out>(op(x[i]));
+      store_wide<Out>({y.get(), x.size}, outputs[0]);
     }
   });
 }
