@@ -32,12 +32,11 @@ void show_progress(int done, int total, const std::string& what) {
 
 void run_compare(const CompareCommand& command) {
   const auto system = std::make_shared<System>();
-  const Graph graph = command.model.load();
   CompareOptions options;
+  const auto [graph, given] = command.model.load();
   options.batches = parse_batches(command.batches);
   options.devices = split_list(command.devices);
-  options.inputs = command.model.load_inputs();
-  check_input_names(graph, options.inputs);
+  options.inputs = given;
   const SessionOptions session = command.model.session();
   options.dims = session.dims;
   options.batch_symbol = batch_symbol_of(graph);

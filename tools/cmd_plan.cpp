@@ -23,7 +23,7 @@ struct PlanCommand {
 };
 
 // With costs from outside only the model's structure counts: nothing is bound, folded or fused.
-Explanation plan_with_costs(System& system, const Graph& graph, const PlanCommand& command) {
+Explanation plan_with_costs(System& system, const PlanCommand& command) {
   constexpr std::uint64_t kMaxBytes = 64 << 20;
   const CostTable table =
       parse_cost_table(read_file(command.costs_file, kMaxBytes), command.costs_file);
@@ -44,17 +44,17 @@ Explanation plan_with_costs(System& system, const Graph& graph, const PlanComman
   options.check_memory = false;
   options.costs = &table;
   Explanation result;
-  result.planned.graph = graph;
+  result.planned.graph = import_onnx(command.model.model);
   result.planned.plan =
       make_plan(result.planned.graph, std::move(slots), true, CostModel(), options);
   return result;
 }
 
-Explanation plan_by_model(const std::shared_ptr<System>& system, const Graph& graph,
-                          const PlanCommand& command) {
+Explanation plan_by_model(const std::shared_ptr<System>& system, const PlanCommand& command) {
+  const auto [graph, given] = command.model.load();
   SessionOptions options = command.model.session();
   options.devices = split_list(command.devices);
-  bind_from_inputs(graph, command.model.load_inputs(), options.dims);
+  bind_from_inputs(graph, given, options.dims);
   if (!command.batch.empty()) {
     const std::string symbol = batch_symbol_of(graph);
     if (symbol.empty()) {
@@ -68,10 +68,8 @@ Explanation plan_by_model(const std::shared_ptr<System>& system, const Graph& gr
 
 void plan(const PlanCommand& command) {
   const auto system = std::make_shared<System>();
-  const Graph graph = command.model.load();
-  const Explanation explanation = command.costs_file.empty()
-                                      ? plan_by_model(system, graph, command)
-                                      : plan_with_costs(*system, graph, command);
+  const Explanation explanation = command.costs_file.empty() ? plan_by_model(system, command)
+                                                             : plan_with_costs(*system, command);
   if (command.graph) fmt::print("{}", to_text(explanation.planned.graph));
   fmt::print("{}", to_text(explanation, command.explain));
   if (command.json.empty()) return;

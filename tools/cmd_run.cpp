@@ -86,9 +86,7 @@ void check(const std::shared_ptr<System>& system, const Session& session,
 
 void run(const RunCommand& command) {
   const auto system = std::make_shared<System>();
-  const Graph graph = command.model.load();
-  const auto given = command.model.load_inputs();
-  check_input_names(graph, given);
+  const auto [graph, given] = command.model.load();
   SessionOptions options = command.model.session();
   options.devices =
       command.device == "auto" ? std::vector<std::string>{"cpu"} : split_list(command.device);

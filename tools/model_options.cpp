@@ -1,5 +1,6 @@
 #include "tools/model_options.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <filesystem>
 
@@ -9,6 +10,18 @@
 #include "runtime/onnx/import.hpp"
 
 namespace turnout::tools {
+namespace {
+
+void check_input_names(const std::string& model, const std::vector<std::string>& names,
+                       const NamedTensors& given) {
+  for (const auto& [name, tensor] : given) {
+    if (std::find(names.begin(), names.end(), name) != names.end()) continue;
+    fail(ErrorCode::invalid_argument, "model '{}' has no input '{}'; it has: {}", model, name,
+         fmt::join(names, ", "));
+  }
+}
+
+}  // namespace
 
 void ModelOptions::add_to(CLI::App& command) {
   command.add_option("model", model, "ONNX file")->required();
@@ -28,16 +41,26 @@ void ModelOptions::add_placement_to(CLI::App& command) {
   command.add_flag("--no-fusion", no_fusion, "keep the model's nodes as they are");
 }
 
-Graph ModelOptions::load() const { return import_onnx(model); }
-
-std::map<std::string, Tensor, std::less<>> ModelOptions::load_inputs() const {
-  std::map<std::string, Tensor, std::less<>> result;
+std::pair<Graph, NamedTensors> ModelOptions::load() const {
+  NamedTensors given;
   for (const std::string& text : inputs) {
     const auto [name, file] = split_pair(text, "--input");
     const bool is_pb = std::filesystem::path(file).extension() == ".pb";
-    result[name] = is_pb ? load_tensor_pb(file) : load_npy(file);
+    given[name] = is_pb ? load_tensor_pb(file) : load_npy(file);
   }
-  return result;
+  Graph graph = import_onnx_for(model, given);
+  if (!given.empty()) check_input_names(graph.name(), onnx_input_names(model), given);
+  const std::vector<std::string> missing = shape_deciding_inputs(graph);
+  if (!missing.empty()) {
+    fail(ErrorCode::invalid_argument,
+         "model '{}': shapes depend on the value of input '{}': give it with --input {}=FILE",
+         graph.name(), missing.front(), missing.front());
+  }
+  std::erase_if(given, [&](const auto& entry) {
+    return std::none_of(graph.inputs().begin(), graph.inputs().end(),
+                        [&](ValueId id) { return graph.value(id).name == entry.first; });
+  });
+  return {std::move(graph), std::move(given)};
 }
 
 SessionOptions ModelOptions::session() const {
@@ -112,8 +135,7 @@ std::pair<std::string, std::string> split_pair(const std::string& text, const ch
   return {text.substr(0, at), text.substr(at + 1)};
 }
 
-void bind_from_inputs(const Graph& model, const std::map<std::string, Tensor, std::less<>>& inputs,
-                      Bindings& dims) {
+void bind_from_inputs(const Graph& model, const NamedTensors& inputs, Bindings& dims) {
   for (ValueId id : model.inputs()) {
     const Value& value = model.value(id);
     const auto given = inputs.find(value.name);
@@ -127,17 +149,6 @@ void bind_from_inputs(const Graph& model, const std::map<std::string, Tensor, st
       if (!value.dims[i].fixed())
         dims.try_emplace(value.dims[i].symbol, shape[static_cast<int>(i)]);
     }
-  }
-}
-
-void check_input_names(const Graph& model,
-                       const std::map<std::string, Tensor, std::less<>>& inputs) {
-  std::vector<std::string> names;
-  for (ValueId id : model.inputs()) names.push_back(model.value(id).name);
-  for (const auto& [name, tensor] : inputs) {
-    if (std::find(names.begin(), names.end(), name) != names.end()) continue;
-    fail(ErrorCode::invalid_argument, "model '{}' has no input '{}'; it has: {}", model.name(),
-         name, fmt::join(names, ", "));
   }
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/onnx/import.hpp"
 #include "runtime/report/compare.hpp"
 #include "runtime/session.hpp"
 
@@ -24,8 +25,10 @@ struct ModelOptions {
   void add_to(CLI::App& command);
   void add_placement_to(CLI::App& command);
 
-  Graph load() const;
-  std::map<std::string, Tensor, std::less<>> load_inputs() const;
+  /// The model and the given inputs that it still takes: those that decide shapes are constants of
+  /// the graph. Error invalid_argument for an input the model doesn't have and for one that
+  /// decides shapes and isn't given.
+  std::pair<Graph, NamedTensors> load() const;
   /// Everything but devices and batch.
   SessionOptions session() const;
 };
@@ -38,11 +41,7 @@ std::pair<std::string, std::string> split_pair(const std::string& text, const ch
 std::int64_t parse_size(const std::string& text, const std::string& what);
 
 /// Sizes of symbols that follow from given inputs, where `dims` doesn't name them.
-void bind_from_inputs(const Graph& model, const std::map<std::string, Tensor, std::less<>>& inputs,
-                      Bindings& dims);
-/// Error not_found for an input the model doesn't have.
-void check_input_names(const Graph& model,
-                       const std::map<std::string, Tensor, std::less<>>& inputs);
+void bind_from_inputs(const Graph& model, const NamedTensors& inputs, Bindings& dims);
 
 /// Writes a text file whole or not at all, making its folder.
 void write_text(const std::string& path, const std::string& text);

@@ -14,9 +14,11 @@ namespace turnout {
 inline constexpr std::int64_t kOldestOpset = 7;
 inline constexpr std::int64_t kNewestOpset = 27;
 
+using NamedTensors = std::map<std::string, Tensor, std::less<>>;
+
 struct ImportOptions {
   /// Graph inputs that become constants, by name: for models that take shapes or axes as inputs.
-  std::map<std::string, Tensor, std::less<>> constants;
+  NamedTensors constants;
 };
 
 /// Reads an ONNX model into a graph of Turnout's ops, all in the form of the newest opset. Values
@@ -31,6 +33,13 @@ Graph import_onnx(const std::filesystem::path& file, const ImportOptions& option
 /// The same from memory. `base_directory`: where external data lies; empty: nowhere.
 Graph import_onnx(std::string_view bytes, const std::filesystem::path& base_directory,
                   const ImportOptions& options = {});
+
+/// As import_onnx(); those of the given inputs that decide shapes or branches become constants, for
+/// a graph's shapes are fixed when it is bound. Which did: inputs that the graph has no more.
+Graph import_onnx_for(const std::filesystem::path& file, const NamedTensors& given);
+
+/// Names of graph inputs on which shapes or the structure of loops depend (shape of a Reshape).
+std::vector<std::string> shape_deciding_inputs(const Graph& graph);
 
 /// Names of the inputs of the graph in a file that aren't initializers, in order. Error unsupported
 /// for one that isn't a tensor.

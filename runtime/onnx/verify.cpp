@@ -39,19 +39,6 @@ std::vector<Tensor> load_all(const std::filesystem::path& folder, std::string_vi
   return tensors;
 }
 
-// Values that may choose a branch or a mode, which have to be known when a model is imported.
-ImportOptions choosing_inputs(const std::vector<std::string>& names,
-                              const std::vector<Tensor>& given) {
-  ImportOptions options;
-  for (std::size_t i = 0; i < std::min(names.size(), given.size()); ++i) {
-    const Tensor& input = given[i];
-    if (!is_floating(input.dtype()) && input.elements() <= 16) {
-      options.constants.emplace(names[i], input);
-    }
-  }
-  return options;
-}
-
 // Given inputs that the graph still has, in its order.
 std::vector<Tensor> inputs_of(const Graph& graph, const std::vector<std::string>& names,
                               const std::vector<Tensor>& given) {
@@ -63,28 +50,6 @@ std::vector<Tensor> inputs_of(const Graph& graph, const std::vector<std::string>
   return inputs;
 }
 
-// Inputs that decide shapes or branches become constants.
-Graph import_for(const std::filesystem::path& model, const std::vector<std::string>& names,
-                 const std::vector<Tensor>& given) {
-  ImportOptions options;
-  Graph graph = [&] {
-    try {
-      return import_onnx(model);
-    } catch (const Error& error) {
-      options = choosing_inputs(names, given);
-      if (error.code() != ErrorCode::unsupported || options.constants.empty()) throw;
-      return import_onnx(model, options);
-    }
-  }();
-  const auto fixed = shape_deciding_inputs(graph);
-  if (fixed.empty()) return graph;
-  for (const std::string& name : fixed) {
-    const auto at = std::find(names.begin(), names.end(), name);
-    options.constants.emplace(name, given[static_cast<std::size_t>(at - names.begin())]);
-  }
-  return import_onnx(model, options);
-}
-
 void verify_data_set(const std::filesystem::path& model, const std::filesystem::path& folder,
                      const RunGraph& run, VerifyResult& result) {
   const std::vector<std::string> names = onnx_input_names(model);
@@ -92,7 +57,9 @@ void verify_data_set(const std::filesystem::path& model, const std::filesystem::
   if (given.size() != names.size()) {
     fail(ErrorCode::invalid_argument, "{} input files for {} inputs", given.size(), names.size());
   }
-  const Graph graph = import_for(model, names, given);
+  NamedTensors by_name;
+  for (std::size_t i = 0; i < names.size(); ++i) by_name.emplace(names[i], given[i]);
+  const Graph graph = import_onnx_for(model, by_name);
   const std::vector<Tensor> inputs = inputs_of(graph, names, given);
   const std::vector<Tensor> expected = load_all(folder, "output");
   const std::vector<Tensor> outputs = run(graph, inputs);
@@ -131,25 +98,6 @@ VerifyResult verify_onnx(const std::filesystem::path& folder, const RunGraph& ru
     result = {Status::failed, error.what()};
   }
   return result;
-}
-
-std::vector<std::string> shape_deciding_inputs(const Graph& graph) {
-  std::vector<char> deciding(graph.values().size(), 0);
-  for (std::size_t n = graph.nodes().size(); n-- > 0;) {
-    const Node& node = graph.nodes()[n];
-    const bool all = std::any_of(node.outputs.begin(), node.outputs.end(),
-                                 [&](ValueId id) { return deciding[id.index] != 0; });
-    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
-      const bool counts =
-          (all && !node.op->spec_only) || node.op->is_shape_input(static_cast<int>(i));
-      if (counts && node.inputs[i].valid()) deciding[node.inputs[i].index] = 1;
-    }
-  }
-  std::vector<std::string> names;
-  for (ValueId id : graph.inputs()) {
-    if (deciding[id.index] != 0) names.push_back(graph.value(id).name);
-  }
-  return names;
 }
 
 Bindings bindings_from(const Graph& graph, const std::vector<Tensor>& inputs) {

@@ -26,9 +26,6 @@ using RunGraph =
 /// NaN. `unsupported` is an Error of that code, of import or run; every other Error is a failure.
 VerifyResult verify_onnx(const std::filesystem::path& folder, const RunGraph& run);
 
-/// Names of graph inputs on which shapes or the structure of loops depend (shape of a Reshape).
-std::vector<std::string> shape_deciding_inputs(const Graph& graph);
-
 /// Sizes of the symbols, from the shapes of inputs in the order of graph.inputs(). Error
 /// invalid_argument naming the input when rank, a fixed size or an element type is another.
 Bindings bindings_from(const Graph& graph, const std::vector<Tensor>& inputs);

@@ -86,6 +86,27 @@ def check_errors(folder):
                     "--device", f"virtual:{tiny_profile(folder)}")
 
 
+def check_shape_inputs(folder):
+    """A model whose shapes depend on an input's value: the value has to be given, and counts."""
+    graph = helper.make_graph(
+        [helper.make_node("Reshape", ["x", "shape"], ["r"]), helper.make_node("Relu", ["r"], ["y"])], "reshapes",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 6]),
+         helper.make_tensor_value_info("shape", TensorProto.INT64, [2])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)])
+    model = folder / "reshapes.onnx"
+    save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), model)
+    check_error("a missing shape", 2, "shape", "run", model)
+    x = np.arange(12, dtype=np.float32).reshape(2, 6) - 5
+    np.save(folder / "x.npy", x)
+    for shape in ([3, 4], [12, -1]):
+        np.save(folder / "shape.npy", np.array(shape, np.int64))
+        given = ["--input", f"x={folder}/x.npy", "--input", f"shape={folder}/shape.npy"]
+        code, _, error = turnout("run", model, *given, "--output-dir", folder)
+        check(code == 0, f"a given shape {shape}: {error!r}")
+        check(np.array_equal(np.load(folder / "y.npy"), np.maximum(x, 0).reshape(shape)), f"reshaped to {shape}")
+        check(turnout("plan", model, *given)[0] == 0, f"plan with a given shape {shape}")
+
+
 def tiny_profile(folder):
     """The T4's profile with a megabyte of memory."""
     source = pathlib.Path(os.environ["TURNOUT_SOURCE"]) / "backends" / "gpu" / "profiles" / "t4.json"
@@ -191,6 +212,7 @@ def main():
             code, text, _ = turnout(command, "--help")
             check(code == 0 and "--" in text, f"{command} --help")
         check_errors(folder)
+        check_shape_inputs(folder)
         if has_virtual():
             check_costs(folder)
         else:
