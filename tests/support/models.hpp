@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/graph.hpp"
+#include "generated/turnout_config.hpp"
 #include "ops/all_ops.hpp"
 #include "runtime/cost/cost_model.hpp"
 #include "runtime/session.hpp"
@@ -19,6 +20,14 @@ inline Tensor random_tensor(const Shape& shape, unsigned seed, float scale = 1) 
   Tensor tensor = Tensor::empty({DType::f32, shape});
   for (float& value : tensor.values<float>()) value = uniform(engine);
   return tensor;
+}
+
+/// CPU providers that together take every op: none named (the defaults) where Kokkos is built,
+/// otherwise with the reference, which runs only where it is named.
+inline std::vector<std::string> every_provider(System& system) {
+  if (config::kHasKokkos) return {};
+  const auto built = system.kernels(*system.backends().front()).providers();
+  return {built.begin(), built.end()};
 }
 
 /// Rows "x" [N, sizes[0]] through products, biases and relus to "y"; softmax at the end.

@@ -121,9 +121,11 @@ TEST_CASE("outputs may be inputs, constants and views") {
   const Graph model = b.build();
   const std::vector<Tensor> inputs = {random_tensor({2, 4}, 5)};
   const auto expected = run_reference(model, {{"N", 2}}, inputs);
+  const auto system = std::make_shared<System>();
   SessionOptions options;
   options.dims["N"] = 2;
-  const Session session(std::make_shared<System>(), model, CostModel(), options);
+  options.providers = every_provider(*system);
+  const Session session(system, model, CostModel(), options);
   const auto outputs = session.run(inputs);
   REQUIRE(outputs.size() == 4);
   CHECK(output_difference(outputs, expected) == 0);
