@@ -65,3 +65,15 @@ function(turnout_test name)
     ENVIRONMENT "TURNOUT_MODELS=${CMAKE_SOURCE_DIR}/build/models;TURNOUT_SOURCE=${CMAKE_SOURCE_DIR}")
   set_property(GLOBAL APPEND PROPERTY TURNOUT_TEST_PROGRAMS ${name})
 endfunction()
+
+# turnout_plugin(NAME LIBS ...): a shared library with a static copy of everything inside and the one symbol that
+# core/plugin.hpp names.
+function(turnout_plugin name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "LIBS")
+  add_library(${name} MODULE ${CMAKE_SOURCE_DIR}/backends/gpu/plugin.cpp)
+  target_link_libraries(${name} PRIVATE turnout_config $<BUILD_INTERFACE:turnout_warnings> ${arg_LIBS})
+  target_link_options(${name} PRIVATE -Wl,--exclude-libs,ALL -Wl,--no-undefined
+    -Wl,--version-script=${CMAKE_SOURCE_DIR}/cmake/turnout_plugin.map)
+  set_target_properties(${name} PROPERTIES PREFIX "" CXX_EXTENSIONS OFF CXX_VISIBILITY_PRESET hidden
+    VISIBILITY_INLINES_HIDDEN ON LINK_DEPENDS ${CMAKE_SOURCE_DIR}/cmake/turnout_plugin.map)
+endfunction()

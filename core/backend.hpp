@@ -38,6 +38,8 @@ std::vector<std::unique_ptr<Backend>> make_backends();
 // Factories; those that are built are called by make_backends().
 std::unique_ptr<Backend> make_cpu_backend();
 std::unique_ptr<Backend> make_virtual_backend();
+/// Devices behind a plugin, which is opened when they are asked for: "cuda", "hip".
+std::unique_ptr<Backend> make_plugin_backend(std::string_view name);
 
 // Providers of the CPU; those that are built are called by register_cpu_providers(), which CMake
 // writes too.

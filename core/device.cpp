@@ -1,5 +1,7 @@
 #include "core/device.hpp"
 
+#include "core/error.hpp"
+
 namespace turnout {
 
 std::string_view to_string(Evidence evidence) {
@@ -36,6 +38,10 @@ const Figure& DeviceInfo::peak(DType dtype) const {
     default:
       return peak_f32;
   }
+}
+
+void Stream::refuse_capture() const {
+  fail(ErrorCode::internal, "streams of {} don't capture", device().info().name);
 }
 
 }  // namespace turnout

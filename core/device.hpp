@@ -45,17 +45,21 @@ struct DeviceInfo {
   std::string name;   ///< as given on the command line: "cpu", "virtual:v100"
   std::string title;  ///< "NVIDIA Tesla V100-SXM2-16GB"
   std::string vendor;
+  std::string generation;   ///< of a GPU's architecture: "Volta"; empty: not known
   bool is_host = false;     ///< shares the host's memory: no copies
   bool is_virtual = false;  ///< emulated; its times come from its clock
   int compute_units = 0;    ///< cores or multiprocessors
   int threads = 1;          ///< host: threads in use
+  int warp_size = 0;        ///< lanes that run in step; 0: not known
   Figure memory_bytes;
   Figure peak_f64, peak_f32, peak_tf32, peak_f16, peak_bf16, peak_i8;  ///< flop/s (op/s for i8)
+  Figure matrix_f16;  ///< of matrix units alone, part of peak_f16; unprobed: it has none
   Figure memory_bytes_per_s;
   Figure l2_bytes;
   Figure launch_seconds;       ///< least time between two dependent kernels
   Figure synchronize_seconds;  ///< host notices that the device is done
-  Figure clock_hz;             ///< boost
+  Figure base_clock_hz;
+  Figure clock_hz;  ///< boost
   Figure tdp_watts;
   LinkInfo link;
 
@@ -71,6 +75,13 @@ class Event {
   /// The device's clock at the event, seconds from an origin of the device's own. After
   /// synchronize(). Virtual devices: the virtual clock.
   virtual double seconds() const = 0;
+};
+
+/// Work of a stream, recorded once to be launched many times at little cost. It may be launched by
+/// any stream of its device; addresses, kernels and argument blocks have to outlive it.
+class CapturedWork {
+ public:
+  virtual ~CapturedWork() = default;
 };
 
 /// A queue of work of one device, done in order. One thread at a time.
@@ -92,6 +103,16 @@ class Stream {
   /// Blocks until everything is done; throws the first error that happened.
   virtual void synchronize() = 0;
   virtual void* native_handle() const { return nullptr; }
+
+  /// True if the stream can capture: between begin and end, launches, copies and fills are kept and
+  /// not done; everything else is an error.
+  virtual bool can_capture() const { return false; }
+  virtual void begin_capture() { refuse_capture(); }
+  virtual std::unique_ptr<CapturedWork> end_capture() { refuse_capture(); }
+  virtual void launch(const CapturedWork&) { refuse_capture(); }
+
+ private:
+  [[noreturn]] void refuse_capture() const;
 };
 
 enum class MemoryKind { device, pinned_host };

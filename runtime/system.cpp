@@ -46,13 +46,15 @@ int core_count() {
   return std::max(1, CPU_COUNT(&set));
 }
 
-System::System() : backends_(make_backends()), registries_(backends_.size()) {
-  for (std::size_t i = 0; i < backends_.size(); ++i) backends_[i]->register_kernels(registries_[i]);
-}
+System::System()
+    : backends_(make_backends()), kernels_(std::make_unique<Kernels[]>(backends_.size())) {}
 
 const KernelRegistry& System::kernels(const Backend& backend) const {
   for (std::size_t i = 0; i < backends_.size(); ++i) {
-    if (backends_[i].get() == &backend) return registries_[i];
+    if (backends_[i].get() != &backend) continue;
+    Kernels& kernels = kernels_[i];
+    std::call_once(kernels.filled, [&] { backend.register_kernels(kernels.registry); });
+    return kernels.registry;
   }
   fail(ErrorCode::internal, "backend '{}' is of another system", backend.name());
 }
@@ -68,13 +70,10 @@ DeviceSlot System::open(std::string_view label, std::span<const std::string> pro
     }
     DeviceSlot slot;
     slot.label = label;
+    slot.device = &backend->open(family == "cpu" ? family : label);
     slot.kernels = &kernels(*backend);
     slot.providers = backend->default_providers();
-    if (family != "cpu") {
-      slot.device = &backend->open(label);
-      return slot;
-    }
-    slot.device = &backend->open("cpu");
+    if (family != "cpu") return slot;
     slot.threads = threads > 0 ? threads : core_count();
     if (!providers.empty()) slot.providers.assign(providers.begin(), providers.end());
     if (label.size() > family.size()) {

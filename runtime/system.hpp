@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
@@ -35,11 +36,16 @@ class System {
                   int threads = 0);
 
   std::span<const std::unique_ptr<Backend>> backends() const { return backends_; }
+  /// Filled when first asked for: a backend may have to open a plugin to know its kernels.
   const KernelRegistry& kernels(const Backend& backend) const;
 
  private:
+  struct Kernels {
+    std::once_flag filled;
+    KernelRegistry registry;
+  };
   std::vector<std::unique_ptr<Backend>> backends_;
-  std::vector<KernelRegistry> registries_;  // one a backend
+  std::unique_ptr<Kernels[]> kernels_;  // one a backend
 };
 
 /// Number of cores this process may use.

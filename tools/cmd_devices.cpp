@@ -57,7 +57,7 @@ void list_devices(bool probe, bool all) {
       const DeviceSlot slot = system->open(name);
       fmt::print("  {:<24} {}{}\n", name, slot.info().title,
                  slot.info().is_virtual ? " (virtual: nothing runs on this hardware here)" : "");
-      if (slot.info().is_host || all) print_figures(slot.info());
+      if (!slot.info().is_virtual || all) print_figures(slot.info());
       if (slot.info().is_host && probe) print_cpu_profile(cpu_profile(system, 0));
     }
   }

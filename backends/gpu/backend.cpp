@@ -25,7 +25,7 @@ class VirtualBackend final : public Backend {
     const std::scoped_lock lock(mutex_);
     if (const auto at = devices_.find(device_name); at != devices_.end()) return *at->second;
     const GpuProfile profile = load_profile(device_name.substr(kPrefix.size()));
-    auto device = std::make_unique<gpu::GpuDevice>(driver_, device_info(profile, device_name));
+    auto device = std::make_unique<gpu::GpuDevice>(driver_, 0, device_info(profile, device_name));
     return *devices_.emplace(device_name, std::move(device)).first->second;
   }
 
@@ -44,7 +44,7 @@ class VirtualBackend final : public Backend {
   std::vector<std::string> default_providers() const override { return {"kokkos"}; }
 
  private:
-  std::shared_ptr<gpu::vendor::Driver> driver_ = gpu::vendor::open_driver();
+  std::shared_ptr<gpu::vendor::Driver> driver_ = gpu::vendor::open_driver({});
   std::mutex mutex_;  // guards devices_
   std::map<std::string, std::unique_ptr<gpu::GpuDevice>, std::less<>> devices_;
 };

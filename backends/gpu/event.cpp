@@ -4,9 +4,17 @@
 
 namespace turnout::gpu {
 
+GpuEvent::GpuEvent(GpuDevice& device) : device_(device) {
+  vendor::make_current(device.native());
+  native_ = vendor::make_event(device.native());
+}
+
+GpuEvent::~GpuEvent() { vendor::destroy_event(native_); }
+
 void GpuEvent::synchronize() {
   require_recorded();
-  native_.synchronize();
+  device_.count_synchronize();
+  vendor::synchronize_event(native_);
 }
 
 void GpuEvent::require_recorded() const {

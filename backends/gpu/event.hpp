@@ -6,18 +6,19 @@ namespace turnout::gpu {
 
 class GpuEvent final : public Event {
  public:
-  explicit GpuEvent(GpuDevice& device) : device_(device), native_(device.native()) {}
+  explicit GpuEvent(GpuDevice& device);
+  ~GpuEvent() override;
 
   /// Error if the event was never recorded: waiting for nothing hides a missing record.
   void synchronize() override;
-  double seconds() const override { return native_.seconds(); }
+  double seconds() const override { return vendor::seconds(device_.origin(), native_); }
 
  private:
   friend class GpuStream;
   void require_recorded() const;
 
   GpuDevice& device_;
-  vendor::Event native_;
+  vendor::EventHandle native_;
   bool recorded_ = false;
 };
 

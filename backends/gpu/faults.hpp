@@ -9,6 +9,9 @@ struct Faults {
   /// Allocations of device memory that still succeed before one fails; -1: none fails. The one that
   /// fails is out_of_memory; later ones succeed again.
   std::int64_t fail_allocation = -1;
+  /// Device memory is refused until cached blocks are given back (GpuDevice does so, and asks
+  /// again).
+  bool refuse_until_trim = false;
   /// Copies between host and device take this many times as long on the device's clock.
   double link_slowdown = 1;
   /// Launches that still run before the device is lost; -1: it isn't. Everything after fails with

@@ -205,8 +205,10 @@ DeviceInfo device_info(const GpuProfile& profile, std::string_view device_name) 
   info.name = device_name;
   info.title = profile.title;
   info.vendor = profile.vendor;
+  info.generation = profile.generation;
   info.is_virtual = true;
   info.compute_units = static_cast<int>(profile.compute_units.value);
+  info.warp_size = static_cast<int>(profile.warp_size.value);
   info.memory_bytes = profile.memory_bytes;
   info.peak_f64 = peak(RateClass::f64);
   info.peak_f32 = peak(RateClass::f32);
@@ -214,10 +216,12 @@ DeviceInfo device_info(const GpuProfile& profile, std::string_view device_name) 
   info.peak_f16 = peak(RateClass::f16);
   info.peak_bf16 = peak(RateClass::bf16);
   info.peak_i8 = peak(RateClass::int8);
+  if (const auto& matrix = profile.matrix_flops_per_s.f16) info.matrix_f16 = *matrix;
   info.memory_bytes_per_s = profile.memory_bandwidth_bytes_per_s;
   info.l2_bytes = profile.l2_bytes;
   info.launch_seconds = profile.launch_overhead_s;
   info.synchronize_seconds = profile.synchronize_s;
+  info.base_clock_hz = profile.base_clock_hz;
   info.clock_hz = profile.boost_clock_hz;
   info.tdp_watts = profile.tdp_w;
   info.link = {profile.link.name,

@@ -30,6 +30,10 @@ TEST_CASE("backends say what they don't know") {
     CHECK_THAT(text, Catch::Matchers::ContainsSubstring("no-such-device"));
     KernelRegistry registry;
     backend->register_kernels(registry);
+    if (backend->device_names().empty()) {  // a plugin's, with no such hardware here
+      CHECK_FALSE(backend->missing().empty());
+      continue;
+    }
     REQUIRE(!backend->default_providers().empty());
     for (const std::string& provider : backend->default_providers()) {
       CHECK(registry.kernel_count(provider) > 0);

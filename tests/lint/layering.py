@@ -25,6 +25,7 @@ ALLOWED = {
     "backends/kokkos": ["core", "ops", "backends/kokkos"],
     "backends/cpu": ["core", "ops", "generated", "backends/reference", "backends/kokkos", "backends/cpu"],
     "backends/gpu": ["core", "ops", "generated", "backends/kokkos", "backends/gpu"],
+    "backends/plugin": ["core", "generated", "backends/plugin"],
     "runtime": ["core", "ops", "generated", "runtime"],
     "tools": ["core", "ops", "generated", "runtime", "tools"],
     "tests": None,  # anything

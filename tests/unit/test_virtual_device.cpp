@@ -214,7 +214,7 @@ TEST_CASE_METHOD(Fixture, "copies and fills are checked when asked for", "[virtu
   CHECK(refused(host.data(), nullptr, b->address(), nullptr, 10));
   CHECK(refused(host.data(), nullptr, b->address(), &device, 10));
   CHECK(refused(host.data(), nullptr, b->address(), &other, 10));
-  CHECK(refused(start, &device, b->address(), &other, 10));
+  CHECK(refused(b->address(), &other, b->address(), &other, 10));
   CHECK(error_of([&] { stream->fill(start, std::byte{0}, 1001); }) == ErrorCode::internal);
   CHECK(error_of([&] { stream->fill(host.data(), std::byte{0}, 1); }) == ErrorCode::internal);
   const auto event = other.make_event();
@@ -616,6 +616,91 @@ TEST_CASE_METHOD(Fixture, "injected faults", "[virtual]") {
     stream->synchronize();
     CHECK(read(*stream, *a, 10) == scaled(ramp(10), 8, 0));
   }
+}
+
+TEST_CASE_METHOD(Fixture, "memory that caches hold is asked for again", "[virtual]") {
+  gpu::Faults faults;
+  faults.refuse_until_trim = true;
+  device.set_faults(faults);
+  CHECK(allocate_floats(device, 1)->address() != nullptr);
+}
+
+TEST_CASE_METHOD(Fixture, "peers copy without the host", "[virtual]") {
+  gpu::GpuDevice& other = open("virtual:a100-80-sxm");
+  const auto a = allocate_floats(device, 100);
+  const auto b = allocate_floats(other, 100);
+  const auto from = device.make_stream();
+  const auto to = other.make_stream();
+  const std::vector<float> values = ramp(100);
+  upload(*from, *a, values);
+  const auto there = device.make_event();
+  from->record(*there);
+  to->wait(*there);
+  to->copy(b->address(), b->device(), a->address(), a->device(), 400);
+  CHECK(read(*to, *b, 100) == values);
+  // The way back is pushed by the owner.
+  to->fill(b->address(), std::byte{0}, 400);
+  to->copy(a->address(), a->device(), b->address(), b->device(), 400);
+  to->synchronize();
+  CHECK(read(*from, *a, 100) == std::vector<float>(100, 0));
+  // A device of another driver can't be reached.
+  const auto stranger = make_virtual_backend();
+  Device& far = stranger->open("virtual:l4");
+  const auto c = allocate_floats(far, 100);
+  CHECK(error_of([&] { to->copy(b->address(), b->device(), c->address(), c->device(), 400); }) ==
+        ErrorCode::internal);
+}
+
+TEST_CASE_METHOD(Fixture, "captured work runs again and again", "[virtual]") {
+  const auto stream = device.make_stream();
+  const auto other = device.make_stream();
+  REQUIRE(stream->can_capture());
+  const auto a = allocate_floats(device, 10);
+  const auto b = allocate_floats(device, 10);
+  const Launch first(*a, *b, device);
+  const Launch second(*b, *a, device);
+  const Scale twice(10, 2, 0), plus(10, 1, 1);
+  const std::vector<float> values = ramp(10);
+  upload(*stream, *a, values);
+  stream->synchronize();
+  stream->begin_capture();
+  stream->launch(twice, first.args);
+  stream->launch(plus, second.args);
+  const auto event = device.make_event();
+  CHECK(error_of([&] { stream->record(*event); }) == ErrorCode::internal);
+  CHECK(error_of([&] { stream->synchronize(); }) == ErrorCode::internal);
+  const auto work = stream->end_capture();
+  CHECK(read(*stream, *a, 10) == values);  // nothing was done yet
+  for (int i = 0; i < 3; ++i) stream->launch(*work);
+  CHECK(read(*stream, *a, 10) == scaled(values, 8, 7));
+  other->launch(*work);  // any stream of the device
+  CHECK(read(*other, *a, 10) == scaled(values, 16, 15));
+  // It takes the time of its parts.
+  const auto begin = device.make_event();
+  const auto end = device.make_event();
+  const auto time = [&](auto run) {
+    stream->record(*begin);
+    run();
+    stream->record(*end);
+    stream->synchronize();
+    return end->seconds() - begin->seconds();
+  };
+  const double apart = time([&] {
+    stream->launch(twice, first.args);
+    stream->launch(plus, second.args);
+  });
+  CHECK_THAT(time([&] { stream->launch(*work); }), WithinRel(apart, 1e-9));
+}
+
+TEST_CASE_METHOD(Fixture, "how often the host waits is counted", "[virtual]") {
+  const auto stream = device.make_stream();
+  const auto event = device.make_event();
+  const std::int64_t before = device.synchronize_count();
+  stream->record(*event);
+  CHECK(device.synchronize_count() == before);
+  event->synchronize();
+  stream->synchronize();
+  CHECK(device.synchronize_count() == before + 2);
 }
 
 TEST_CASE_METHOD(Fixture, "threads share one device through events", "[virtual]") {

@@ -3,14 +3,8 @@
 // One lock guards all queues of a driver; it is dropped while a kernel or copy runs. A stream is
 // worked on by one thread at a time; others that need its progress wait for that thread. Waits
 // refer to earlier records, so threads can't wait for each other in a circle either.
-#include "backends/gpu/vendor/host.hpp"
-
 #include <algorithm>
-#include <condition_variable>
 #include <cstring>
-#include <exception>
-#include <mutex>
-#include <thread>
 #include <utility>
 
 #include "backends/gpu/vendor/host_driver.hpp"
@@ -28,21 +22,45 @@ double move_seconds(const DeviceInfo& info, std::size_t read, std::size_t writte
   return roofline_seconds(info, cost, DType::u8);
 }
 
+void queue(const StreamHandle& stream, Op op) {
+  const Lock lock(stream->device->driver->mutex);
+  if (stream->capture != nullptr) {
+    stream->capture->ops.push_back(std::move(op));
+  } else {
+    stream->device->driver->push(*stream, std::move(op));
+  }
+}
+
+// Records and waits are of one run, so a graph can't hold them.
+void refuse_in_capture(const StreamState& stream) {
+  if (stream.capture == nullptr) return;
+  fail(ErrorCode::internal, "{}: an event was used in work that is being captured",
+       stream.device->info.name);
+}
+
 }  // namespace
 
 // ---- Driver ----------------------------------------------------------------------------------
 
-std::shared_ptr<Driver> open_driver() { return std::make_shared<Driver>(); }
+std::shared_ptr<Driver> open_driver(const DriverOptions& options) {
+  return std::make_shared<Driver>(options);
+}
 
-bool is_device_address(Driver& driver, const void* address) {
-  const auto* at = static_cast<const std::byte*>(address);
-  const Lock lock(driver.mutex);
-  return std::any_of(driver.ranges.begin(), driver.ranges.end(), [at](const AddressRange& range) {
-    return at >= range.begin && at < range.end;
-  });
+Found find_devices(Driver& driver) {
+  Found found{driver.options.devices, ""};
+  if (found.devices.empty()) found.why_none = "no profiles were given";
+  return found;
 }
 
 void Driver::push(StreamState& stream, Op op) {
+  EmulatedDevice& device = *stream.device;
+  if (op.engine != Engine::none) {
+    const bool over_link = op.engine != Engine::compute;
+    double& engine_end = device.engine_end(op.engine);
+    const double start = std::max({stream.end_seconds, host_seconds, engine_end});
+    const double slowdown = over_link ? device.faults.link_slowdown : 1;
+    stream.end_seconds = engine_end = start + op.seconds * slowdown;
+  }
   if (stream.head == stream.queue.size()) {
     stream.queue.clear();
     stream.head = 0;
@@ -52,22 +70,28 @@ void Driver::push(StreamState& stream, Op op) {
     stream.head = 0;
   }
   stream.queue.push_back(std::move(op));
+  if (options.threads) progress.notify_all();
 }
 
-void Driver::advance(StreamState& stream, double& engine_end, double seconds) const {
-  const double start = std::max({stream.end_seconds, host_seconds, engine_end});
-  stream.end_seconds = engine_end = start + seconds;
+void Driver::work(StreamState& stream) {
+  Lock lock(mutex);
+  while (true) {
+    progress.wait(lock, [&] { return stream.closed || stream.head < stream.queue.size(); });
+    if (stream.closed) return;
+    run_next(lock, stream);
+  }
 }
 
 void Driver::run_until(Lock& lock, StreamState& stream, std::uint64_t position) {
   while (stream.done < position && !stream.closed) {
-    if (!stream.running) {
-      run_next(lock, stream);
-    } else if (stream.runner == std::this_thread::get_id()) {
+    if (stream.running && stream.runner == std::this_thread::get_id()) {
       fail(ErrorCode::internal, "{}: a kernel waits for the stream that runs it",
-           stream.device.info_.name);
-    } else {
+           stream.device->info.name);
+    }
+    if (stream.running || options.threads) {
       progress.wait(lock);
+    } else {
+      run_next(lock, stream);
     }
   }
 }
@@ -101,8 +125,8 @@ void Driver::run(Lock& lock, StreamState& stream, const Op& op) {
     if (newest && op.event->error != nullptr) std::rethrow_exception(op.event->error);
     return;
   }
-  Device& device = stream.device;
-  if (op.kind == Op::Kind::launch) ++device.launches_;
+  EmulatedDevice& device = *stream.device;
+  if (op.kind == Op::Kind::launch) ++device.launches;
   device.check_lost(lock);
   lock.unlock();
   try {
@@ -129,6 +153,7 @@ bool Driver::needs(const StreamState& stream, std::uint64_t position,
 }
 
 void Driver::run_others(Lock& lock, const StreamState& last) {
+  if (options.threads) return;  // they run by themselves
   const std::vector<std::weak_ptr<StreamState>> now = streams;
   for (const auto& entry : now) {
     const std::shared_ptr<StreamState> stream = entry.lock();
@@ -140,40 +165,49 @@ void Driver::run_others(Lock& lock, const StreamState& last) {
   }
 }
 
-// ---- Device ----------------------------------------------------------------------------------
+// ---- Devices ---------------------------------------------------------------------------------
 
-Device::Device(std::shared_ptr<Driver> driver, const DeviceInfo& info)
-    : driver_(std::move(driver)), info_(info) {}
-
-Device::~Device() {
-  const Lock lock(driver_->mutex);
-  std::erase_if(driver_->ranges, [this](const AddressRange& range) { return range.owner == this; });
-  release();
+DeviceHandle open_device(const std::shared_ptr<Driver>& driver, int /*index*/,
+                         const DeviceInfo& info) {
+  return std::make_shared<EmulatedDevice>(driver, info);
 }
 
-void Device::set_faults(const Faults& faults) {
-  const Lock lock(driver_->mutex);
-  faults_ = faults;
-  launches_ = 0;
+void close_device(const DeviceHandle&) {}
+void make_current(const DeviceHandle&) {}
+
+void set_faults(const DeviceHandle& device, const Faults& faults) {
+  const Lock lock(device->driver->mutex);
+  device->faults = faults;
+  device->launches = 0;
 }
 
-void Device::check_lost() const { check_lost(Lock(driver_->mutex)); }
+void check_lost(const DeviceHandle& device) { device->check_lost(Lock(device->driver->mutex)); }
 
-void Device::check_lost(const Lock&) const {
-  if (faults_.lose_device_after < 0 || launches_ <= faults_.lose_device_after) return;
-  fail(ErrorCode::device_lost, "{}: the device was lost", info_.name);
+void EmulatedDevice::check_lost(const Lock&) const {
+  if (faults.lose_device_after < 0 || launches <= faults.lose_device_after) return;
+  fail(ErrorCode::device_lost, "{}: the device was lost", info.name);
 }
 
-void Device::check_live(const void* address, std::size_t bytes, const char* what) const {
-  if (!is_live_ || is_live_(address, bytes)) return;
-  fail(ErrorCode::internal, "{}: {} at {}, which isn't allocated any more", info_.name, what,
+double& EmulatedDevice::engine_end(Engine engine) {
+  if (engine == Engine::upload) return upload_end;
+  return engine == Engine::download ? download_end : compute_end;
+}
+
+namespace {
+
+void require_live(const EmulatedDevice& device, const void* address, std::size_t bytes,
+                  const char* what) {
+  if (device.is_live(address, bytes)) return;
+  fail(ErrorCode::internal, "{}: {} at {}, which isn't allocated any more", device.info.name, what,
        address);
 }
 
-void Device::execute(const Op& op) const {
+}  // namespace
+
+void EmulatedDevice::execute(const Op& op) const {
   if (op.kind == Op::Kind::launch) {
     const auto check = [this](const Operand& operand) {
-      if (operand.address != nullptr) check_live(operand.address, 0, "an operand lies");
+      if (operand.address != nullptr) require_live(*this, operand.address, 0, "an operand lies");
     };
     std::for_each(op.args.inputs().begin(), op.args.inputs().end(), check);
     std::for_each(op.args.outputs().begin(), op.args.outputs().end(), check);
@@ -181,149 +215,207 @@ void Device::execute(const Op& op) const {
     return op.kernel->run(op.args, *op.stream);
   }
   auto* to = static_cast<std::byte*>(op.to);
-  if (op.to_is_device) {
-    check_live(to, op.bytes, "a copy or fill goes to memory");
-    to += access_offset();
+  if (op.to_device != nullptr) {
+    require_live(*op.to_device, to, op.bytes, "a copy or fill goes to memory");
+    to += op.to_device->access - op.to_device->address;
   }
   if (op.kind == Op::Kind::fill) {
     std::memset(to, std::to_integer<int>(op.value), op.bytes);
     return;
   }
   const auto* from = static_cast<const std::byte*>(op.from);
-  if (op.from_is_device) {
-    check_live(from, op.bytes, "a copy reads memory");
-    from += access_offset();
+  if (op.from_device != nullptr) {
+    require_live(*op.from_device, from, op.bytes, "a copy reads memory");
+    from += op.from_device->access - op.from_device->address;
   }
   std::memmove(to, from, op.bytes);
 }
 
-// ---- Event -----------------------------------------------------------------------------------
+// ---- Events ----------------------------------------------------------------------------------
 
-Event::Event(Device& device) : driver_(device.driver_), state_(std::make_shared<EventState>()) {}
+EventHandle make_event(const DeviceHandle& device) {
+  auto event = std::make_shared<EventState>();
+  event->driver = device->driver;
+  return event;
+}
 
-void Event::synchronize() {
-  Lock lock(driver_->mutex);
-  const std::shared_ptr<StreamState> stream = state_->stream;
+void destroy_event(const EventHandle&) {}
+
+void synchronize_event(const EventHandle& event) {
+  Driver& driver = *event->driver;
+  Lock lock(driver.mutex);
+  const std::shared_ptr<StreamState> stream = event->stream;
   if (stream == nullptr) return;
-  const std::uint64_t position = state_->position;
-  if (stream->device.faults_.others_first) driver_->run_others(lock, *stream);
-  driver_->run_until(lock, *stream, position);
+  const std::uint64_t position = event->position;
+  if (stream->device->faults.others_first) driver.run_others(lock, *stream);
+  driver.run_until(lock, *stream, position);
   if (stream->done < position) fail(ErrorCode::internal, kDropped);
-  driver_->host_seconds = std::max(driver_->host_seconds, state_->seconds);
-  if (state_->error != nullptr) std::rethrow_exception(state_->error);
+  driver.host_seconds = std::max(driver.host_seconds, event->seconds);
+  if (event->error != nullptr) std::rethrow_exception(event->error);
 }
 
-double Event::seconds() const {
-  const Lock lock(driver_->mutex);
-  return state_->seconds;
+double seconds(const EventHandle&, const EventHandle& event) {
+  const Lock lock(event->driver->mutex);
+  return event->seconds;
 }
 
-// ---- Stream ----------------------------------------------------------------------------------
+// ---- Streams ---------------------------------------------------------------------------------
 
-Stream::Stream(Device& device) : state_(std::make_shared<StreamState>(device)) {
-  Driver& driver = *device.driver_;
+StreamHandle make_stream(const DeviceHandle& device) {
+  auto stream = std::make_shared<StreamState>(device);
+  Driver& driver = *device->driver;
   const Lock lock(driver.mutex);
-  std::erase_if(driver.streams, [](const auto& stream) { return stream.expired(); });
-  driver.streams.push_back(state_);
+  std::erase_if(driver.streams, [](const auto& other) { return other.expired(); });
+  driver.streams.push_back(stream);
+  if (driver.options.threads) {
+    stream->worker = std::thread([&driver, state = stream.get()] { driver.work(*state); });
+  }
+  return stream;
 }
 
-Stream::~Stream() {
-  Driver& driver = *state_->device.driver_;
-  const Lock lock(driver.mutex);
-  state_->closed = true;
-  state_->queue.clear();  // also ends the circle stream -> op -> event -> stream
-  state_->head = 0;
-  driver.progress.notify_all();
+void destroy_stream(const StreamHandle& stream) {
+  {
+    Driver& driver = *stream->device->driver;
+    const Lock lock(driver.mutex);
+    stream->closed = true;
+    stream->queue.clear();  // also ends the circle stream -> op -> event -> stream
+    stream->head = 0;
+    driver.progress.notify_all();
+  }
+  if (stream->worker.joinable()) stream->worker.join();
 }
 
-void Stream::launch(const PreparedKernel& kernel, const KernelArgs& args, turnout::Stream& stream) {
+void* native_handle(const StreamHandle& stream) { return stream.get(); }
+
+void launch(const StreamHandle& stream, const PreparedKernel& kernel, const KernelArgs& args,
+            turnout::Stream& owner) {
   Op op;
   op.kind = Op::Kind::launch;
+  op.engine = Engine::compute;
+  op.seconds = roofline_seconds(stream->device->info, kernel.cost, kernel.dtype);
   op.kernel = &kernel;
   op.args = args;
-  op.stream = &stream;
-  Device& device = state_->device;
-  const double seconds = roofline_seconds(device.info_, kernel.cost, kernel.dtype);
-  const Lock lock(device.driver_->mutex);
-  device.driver_->advance(*state_, device.compute_end_, seconds);
-  device.driver_->push(*state_, std::move(op));
+  op.stream = &owner;
+  queue(stream, std::move(op));
 }
 
-void Stream::copy(void* to, bool to_is_device, const void* from, bool from_is_device,
-                  std::size_t bytes) {
+void copy(const StreamHandle& stream, Direction direction, void* to, const void* from,
+          std::size_t bytes) {
+  EmulatedDevice& device = *stream->device;
   Op op;
   op.kind = Op::Kind::copy;
   op.to = to;
-  op.to_is_device = to_is_device;
   op.from = from;
-  op.from_is_device = from_is_device;
   op.bytes = bytes;
-  Device& device = state_->device;
-  const bool over_link = to_is_device != from_is_device;
-  const double seconds = over_link
-                             ? copy_seconds(device.info_, static_cast<double>(bytes), to_is_device)
-                             : (to_is_device ? move_seconds(device.info_, bytes, bytes) : 0);
-  const Lock lock(device.driver_->mutex);
-  double& engine = !over_link     ? device.compute_end_
-                   : to_is_device ? device.upload_end_
-                                  : device.download_end_;
-  const double slowdown = over_link ? device.faults_.link_slowdown : 1;
-  device.driver_->advance(*state_, engine, seconds * slowdown);
-  device.driver_->push(*state_, std::move(op));
+  const bool upload = direction == Direction::upload;
+  const bool inside = direction == Direction::inside;
+  if (upload || inside) op.to_device = &device;
+  if (direction == Direction::download || inside) op.from_device = &device;
+  if (inside) {
+    op.engine = Engine::compute;
+    op.seconds = move_seconds(device.info, bytes, bytes);
+  } else if (direction != Direction::on_host) {
+    op.engine = upload ? Engine::upload : Engine::download;
+    op.seconds = copy_seconds(device.info, static_cast<double>(bytes), upload);
+  }
+  queue(stream, std::move(op));
 }
 
-void Stream::fill(void* address, std::byte value, std::size_t bytes) {
+bool connect_peers(const DeviceHandle& to, const DeviceHandle& from) {
+  return to->driver == from->driver;
+}
+
+// Over both links, with one start: peers share the host's PCI Express here.
+void copy_peer(const StreamHandle& stream, void* to, const DeviceHandle& to_device,
+               const void* from, const DeviceHandle& from_device, std::size_t bytes) {
+  Op op;
+  op.kind = Op::Kind::copy;
+  op.to = to;
+  op.from = from;
+  op.bytes = bytes;
+  op.to_device = to_device.get();
+  op.from_device = from_device.get();
+  op.engine = to_device == stream->device ? Engine::upload : Engine::download;
+  const auto size = static_cast<double>(bytes);
+  op.seconds = std::max(copy_seconds(to_device->info, size, true),
+                        copy_seconds(from_device->info, size, false));
+  queue(stream, std::move(op));
+}
+
+void fill(const StreamHandle& stream, void* address, std::byte value, std::size_t bytes) {
   Op op;
   op.kind = Op::Kind::fill;
+  op.engine = Engine::compute;
+  op.seconds = move_seconds(stream->device->info, 0, bytes);
   op.to = address;
-  op.to_is_device = true;
+  op.to_device = stream->device.get();
   op.value = value;
   op.bytes = bytes;
-  Device& device = state_->device;
-  const double seconds = move_seconds(device.info_, 0, bytes);
-  const Lock lock(device.driver_->mutex);
-  device.driver_->advance(*state_, device.compute_end_, seconds);
-  device.driver_->push(*state_, std::move(op));
+  queue(stream, std::move(op));
 }
 
-void Stream::record(Event& event) {
-  Driver& driver = *state_->device.driver_;
+void record(const StreamHandle& stream, const EventHandle& event) {
+  Driver& driver = *stream->device->driver;
   Op op;
   op.kind = Op::Kind::record;
-  op.event = event.state_;
+  op.event = event;
   const Lock lock(driver.mutex);
-  op.position = state_->queued() + 1;
-  state_->end_seconds = std::max(state_->end_seconds, driver.host_seconds);
-  EventState& recorded = *event.state_;
-  recorded.stream = state_;
-  recorded.position = op.position;
-  recorded.seconds = state_->end_seconds;
-  recorded.error = nullptr;
-  driver.push(*state_, std::move(op));
+  refuse_in_capture(*stream);
+  op.position = stream->queued() + 1;
+  stream->end_seconds = std::max(stream->end_seconds, driver.host_seconds);
+  event->stream = stream;
+  event->position = op.position;
+  event->seconds = stream->end_seconds;
+  event->error = nullptr;
+  driver.push(*stream, std::move(op));
 }
 
-void Stream::wait(Event& event) {
-  Driver& driver = *state_->device.driver_;
+void wait(const StreamHandle& stream, const EventHandle& event) {
+  Driver& driver = *stream->device->driver;
   Op op;
   op.kind = Op::Kind::wait;
-  op.event = event.state_;
+  op.event = event;
   const Lock lock(driver.mutex);
-  op.other = event.state_->stream;
-  op.position = event.state_->position;
-  state_->end_seconds = std::max(state_->end_seconds, event.state_->seconds);
-  driver.push(*state_, std::move(op));
+  refuse_in_capture(*stream);
+  op.other = event->stream;
+  op.position = event->position;
+  stream->end_seconds = std::max(stream->end_seconds, event->seconds);
+  driver.push(*stream, std::move(op));
 }
 
-void Stream::synchronize() {
-  Driver& driver = *state_->device.driver_;
+void synchronize(const StreamHandle& stream) {
+  Driver& driver = *stream->device->driver;
   Lock lock(driver.mutex);
-  if (state_->device.faults_.others_first) driver.run_others(lock, *state_);
-  driver.run_until(lock, *state_, state_->queued());
-  driver.host_seconds = std::max(driver.host_seconds, state_->end_seconds);
-  if (state_->error == nullptr) return;
-  const std::exception_ptr error = std::exchange(state_->error, nullptr);
+  refuse_in_capture(*stream);
+  if (stream->device->faults.others_first) driver.run_others(lock, *stream);
+  driver.run_until(lock, *stream, stream->queued());
+  driver.host_seconds = std::max(driver.host_seconds, stream->end_seconds);
+  if (stream->error == nullptr) return;
+  const std::exception_ptr error = std::exchange(stream->error, nullptr);
   lock.unlock();
   std::rethrow_exception(error);
 }
+
+// ---- Graphs ----------------------------------------------------------------------------------
+
+void begin_capture(const StreamHandle& stream) {
+  const Lock lock(stream->device->driver->mutex);
+  refuse_in_capture(*stream);
+  stream->capture = std::make_shared<GraphState>();
+}
+
+GraphHandle end_capture(const StreamHandle& stream) {
+  const Lock lock(stream->device->driver->mutex);
+  return std::exchange(stream->capture, nullptr);
+}
+
+// Priced as its parts: what a graph saves in launches no sheet states.
+void launch_graph(const StreamHandle& stream, const GraphHandle& graph) {
+  Driver& driver = *stream->device->driver;
+  const Lock lock(driver.mutex);
+  for (const Op& op : graph->ops) driver.push(*stream, op);
+}
+
+void destroy_graph(const GraphHandle&) {}
 
 }  // namespace turnout::gpu::vendor

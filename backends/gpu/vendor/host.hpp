@@ -1,24 +1,25 @@
 #pragma once
 
-#include <cstddef>
-#include <functional>
 #include <memory>
-#include <mutex>
+#include <string>
+#include <string_view>
+#include <utility>
 
 #include "backends/gpu/faults.hpp"
-#include "core/device.hpp"
+#include "backends/gpu/vendor/types.hpp"
 #include "core/kernel.hpp"
 
-// An emulated GPU driver: what backends/gpu is written over, with no hardware behind it. A header
-// for a real vendor defines the same names over the vendor's runtime.
+// An emulated GPU driver: what backends/gpu is written over, with no hardware behind it. The header
+// of each real vendor defines the same names over the vendor's runtime; this one says what they
+// mean. Functions throw Error: out_of_memory, device_lost, unsupported, otherwise internal.
 //
 // Memory. A device's addresses are a range that is never accessible. The bytes lie in a second
 // range at a fixed distance (access_offset), which kernels and copies reach. Both are address space
 // alone until chunks are mapped.
 //
-// Work. Streams only queue. Work is done, in its stream's order, by the thread that synchronizes,
-// and no earlier: a reader that doesn't wait for its writer finds poison. A wait refers to a record
-// that was queued before it, so waits form no cycle, and following them ends.
+// Work. Streams only queue. Unless DriverOptions::threads is set, work is done, in its stream's
+// order, by the thread that synchronizes, and no earlier. A wait refers to a record that was queued
+// before it, so waits form no cycle, and following them ends.
 //
 // Clock. All devices of a driver share a timeline that starts at 0. It is settled when work is
 // queued, so it doesn't depend on who synchronizes first:
@@ -31,115 +32,108 @@
 namespace turnout::gpu::vendor {
 
 struct Driver;  ///< what the devices of one backend share; thread-safe
+struct EmulatedDevice;
 struct StreamState;
 struct EventState;
-struct Op;
-using Lock = std::unique_lock<std::mutex>;
+struct GraphState;
 
-std::shared_ptr<Driver> open_driver();
-/// True if `address` is in some device's range: then it isn't host memory.
-bool is_device_address(Driver& driver, const void* address);
+using DeviceHandle = std::shared_ptr<EmulatedDevice>;
+using PoolHandle = std::shared_ptr<EmulatedDevice>;
+using StreamHandle = std::shared_ptr<StreamState>;
+using EventHandle = std::shared_ptr<EventState>;
+using GraphHandle = std::shared_ptr<GraphState>;
 
-/// Host memory that copies fast, 256-byte aligned; null when there is none.
-void* allocate_pinned(std::size_t bytes);
-void free_pinned(void* address);
-
-/// Granularity of map() and unmap().
+/// Word before a device's number in its name.
+inline constexpr const char* kName = "emulated";
+/// Granularity in which memory is put behind a device's addresses.
 inline constexpr std::size_t kChunkBytes = std::size_t{64} << 10;
-/// map() writes no more poison than this at either end of a block: more would have to be committed.
+/// Fresh blocks are poisoned no further than this from either end: more would be committed.
 inline constexpr std::size_t kPoisonBytes = std::size_t{64} << 20;
 /// Four of them are a float that is not a number.
 inline constexpr std::byte kPoison{0xFF};
 
-/// One device. The owner locks reserve(), map(), unmap(), forbid(), permit() and poison(); the
-/// other methods are thread-safe.
-class Device {
- public:
-  /// `info` has to outlive it; the clock reads it.
-  Device(std::shared_ptr<Driver> driver, const DeviceInfo& info);
-  ~Device();
-  Device(const Device&) = delete;
-  Device& operator=(const Device&) = delete;
+// ---- Devices
+// -------------------------------------------------------------------------------------
 
-  /// Reserves address space for `bytes` or, where the process may not have that much, for half of
-  /// it, a quarter ... Returns for how much. Error out_of_memory below one chunk. Called once.
-  std::size_t reserve(std::size_t bytes);
-  std::byte* address() const { return address_; }
-  std::ptrdiff_t access_offset() const { return access_ - address_; }
+/// What a plugin was asked for: here "profiles=v100,mi210;threads=1", for hardware nothing. Error
+/// invalid_argument for anything else.
+DriverOptions parse_options(std::string_view text);
+std::shared_ptr<Driver> open_driver(const DriverOptions& options);
+Found find_devices(Driver& driver);
+/// `index` among those found. The emulated clock reads `info`.
+DeviceHandle open_device(const std::shared_ptr<Driver>& driver, int index, const DeviceInfo& info);
+void close_device(const DeviceHandle& device);
+/// Later calls of this thread are for this device.
+void make_current(const DeviceHandle& device);
+/// Throws device_lost when the device is.
+void check_lost(const DeviceHandle& device);
+/// For tests: faults that happen from now on. Error unsupported for hardware.
+void set_faults(const DeviceHandle& device, const Faults& faults);
 
-  /// Puts memory behind whole chunks, or takes it away: a kernel that still uses it then faults.
-  /// map() returns false when the system refuses.
-  bool map(std::size_t offset, std::size_t bytes);
-  void unmap(std::size_t offset, std::size_t bytes);
-  /// Says that mapped bytes belong to no block (poisoned; an error under AddressSanitizer), or do.
-  void forbid(std::size_t offset, std::size_t bytes);
-  void permit(std::size_t offset, std::size_t bytes);
-  /// Makes fresh bytes conspicuous: the first and last kPoisonBytes of the block.
-  void poison(std::size_t offset, std::size_t bytes);
+// ---- Memory
+// --------------------------------------------------------------------------------------
 
-  /// Asked before queued work touches device memory; set before the first stream is made.
-  using IsLive = std::function<bool(const void* address, std::size_t bytes)>;
-  void set_liveness_check(IsLive is_live) { is_live_ = std::move(is_live); }
-  void set_faults(const Faults& faults);
-  /// Throws device_lost when the device is.
-  void check_lost() const;
+/// The device's stream-ordered pool: what is released is kept for the next allocation.
+PoolHandle make_pool(const DeviceHandle& device);
+void destroy_pool(const PoolHandle& pool);
+/// 256-byte aligned, ready when it returns; null when there is none, with more to say in `why`.
+void* allocate(const PoolHandle& pool, const StreamHandle& stream, std::size_t bytes,
+               std::string& why);
+void release(const PoolHandle& pool, const StreamHandle& stream, void* address, std::size_t bytes);
+/// Gives memory that is kept, but not in use, back to the system.
+void trim(const PoolHandle& pool);
+/// In use now, and the most there ever was.
+Device::MemoryUse memory_use(const PoolHandle& pool);
+/// Free now, and in all, on the whole device.
+std::pair<std::size_t, std::size_t> memory_left(const DeviceHandle& device, const PoolHandle& pool);
+/// Added to a device address to get one that kernels reach.
+std::ptrdiff_t access_offset(const DeviceHandle& device);
+/// True if [address, address + bytes) lies inside one allocation. Hardware can't tell: true.
+bool is_live(const PoolHandle& pool, const void* address, std::size_t bytes);
+/// True if `address` is in some device's range, so not host memory. Hardware isn't asked: false.
+bool is_device_address(Driver& driver, const void* address);
+/// Host memory that copies fast, 256-byte aligned; null when there is none.
+void* allocate_pinned(std::size_t bytes);
+void free_pinned(void* address);
 
- private:
-  friend class Stream;
-  friend class Event;
-  friend struct Driver;
-
-  void release();
-  void check_lost(const Lock& lock) const;
-  void check_live(const void* address, std::size_t bytes, const char* what) const;
-  void execute(const Op& op) const;
-
-  std::shared_ptr<Driver> driver_;
-  const DeviceInfo& info_;
-  std::byte* address_ = nullptr;
-  std::byte* access_ = nullptr;
-  std::size_t reserved_bytes_ = 0;
-  IsLive is_live_;
-  // The driver's lock guards these.
-  Faults faults_;
-  std::int64_t launches_ = 0;
-  double compute_end_ = 0, upload_end_ = 0, download_end_ = 0;
-};
-
-/// A point in a stream. Errors of the work before it are rethrown by every synchronize().
-class Event {
- public:
-  explicit Event(Device& device);
-  void synchronize();
-  double seconds() const;
-
- private:
-  friend class Stream;
-  std::shared_ptr<Driver> driver_;
-  std::shared_ptr<EventState> state_;
-};
+// ---- Streams and events
+// --------------------------------------------------------------------------
 
 /// A queue. After an error the rest of what is queued is left out, until synchronize() throws it.
 /// Work that nobody waited for when the stream is destroyed isn't done.
-class Stream {
- public:
-  explicit Stream(Device& device);
-  ~Stream();
-  Stream(const Stream&) = delete;
-  Stream& operator=(const Stream&) = delete;
+StreamHandle make_stream(const DeviceHandle& device);
+void destroy_stream(const StreamHandle& stream);
+void* native_handle(const StreamHandle& stream);
+/// Runs the kernel's launcher: at once on hardware, queued here. `owner` is handed to the kernel.
+void launch(const StreamHandle& stream, const PreparedKernel& kernel, const KernelArgs& args,
+            turnout::Stream& owner);
+void copy(const StreamHandle& stream, Direction direction, void* to, const void* from,
+          std::size_t bytes);
+void fill(const StreamHandle& stream, void* address, std::byte value, std::size_t bytes);
+void synchronize(const StreamHandle& stream);
 
-  /// `stream` is handed to the kernel.
-  void launch(const PreparedKernel& kernel, const KernelArgs& args, turnout::Stream& stream);
-  void copy(void* to, bool to_is_device, const void* from, bool from_is_device, std::size_t bytes);
-  void fill(void* address, std::byte value, std::size_t bytes);
-  void record(Event& event);
-  /// `event` has been recorded.
-  void wait(Event& event);
-  void synchronize();
-  void* native_handle() const { return nullptr; }
+/// A point in a stream. Errors of the work before it are rethrown by every synchronize().
+EventHandle make_event(const DeviceHandle& device);
+void destroy_event(const EventHandle& event);
+void record(const StreamHandle& stream, const EventHandle& event);
+/// `event` has been recorded, by a stream of this driver.
+void wait(const StreamHandle& stream, const EventHandle& event);
+void synchronize_event(const EventHandle& event);
+/// From the driver's origin (emulated) or from `origin`, an event of the same device.
+double seconds(const EventHandle& origin, const EventHandle& event);
 
- private:
-  std::shared_ptr<StreamState> state_;
-};
+// ---- Peers and graphs
+// ----------------------------------------------------------------------------
+
+/// True if `to`'s streams may copy from `from`'s memory without the host; sets the way up.
+bool connect_peers(const DeviceHandle& to, const DeviceHandle& from);
+void copy_peer(const StreamHandle& stream, void* to, const DeviceHandle& to_device,
+               const void* from, const DeviceHandle& from_device, std::size_t bytes);
+
+/// What is queued between the two is kept, not done: kernels, copies and fills.
+void begin_capture(const StreamHandle& stream);
+GraphHandle end_capture(const StreamHandle& stream);
+void launch_graph(const StreamHandle& stream, const GraphHandle& graph);
+void destroy_graph(const GraphHandle& graph);
 
 }  // namespace turnout::gpu::vendor
