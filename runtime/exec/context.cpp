@@ -28,6 +28,7 @@ Context::Context(const Program& program, const Plan& plan) : program_(program), 
     events_[s] = streams_[static_cast<std::size_t>(program.steps[s].lane)]->device().make_event();
   }
   fill_operands();
+  captures_.resize(program.segments.size());
   for (const Location& location : program.locations) {  // an input has one even if nobody reads it
     const auto count = static_cast<std::size_t>(location.io_index) + 1;
     if (location.source == Location::Source::input) inputs_.resize(std::max(inputs_.size(), count));
@@ -99,10 +100,14 @@ void Context::patch() {
   }
 }
 
+void Context::wait_for(const ExecStep& step, Stream& stream) {
+  for (int other : step.waits) stream.wait(*events_[static_cast<std::size_t>(other)]);
+}
+
 void Context::issue(std::size_t index) {
   const ExecStep& step = program_.steps[index];
   Stream& stream = *streams_[static_cast<std::size_t>(step.lane)];
-  for (int other : step.waits) stream.wait(*events_[static_cast<std::size_t>(other)]);
+  wait_for(step, stream);
   const Launch& launch = launches_[index];
   if (step.kind == ExecStep::Kind::run) {
     stream.launch(*step.kernel, launch.args);
@@ -113,6 +118,37 @@ void Context::issue(std::size_t index) {
     stream.copy(to.address, to.device, from.address, from.device, place.bytes);
   }
   if (step.records) stream.record(*events_[index]);
+}
+
+std::unique_ptr<CapturedWork> Context::capture(const Segment& segment, Stream& stream) {
+  stream.begin_capture();
+  try {
+    for (int i = 0; i < segment.count; ++i) {
+      const auto at = static_cast<std::size_t>(segment.first + i);
+      stream.launch(*program_.steps[at].kernel, launches_[at].args);
+    }
+  } catch (...) {
+    stream.end_capture();
+    throw;
+  }
+  return stream.end_capture();
+}
+
+void Context::issue_segment(std::size_t index) {
+  const Segment& segment = program_.segments[index];
+  const auto first = static_cast<std::size_t>(segment.first);
+  const auto last = first + static_cast<std::size_t>(segment.count) - 1;
+  Stream& stream = *streams_[static_cast<std::size_t>(program_.steps[first].lane)];
+  Capture& captured = captures_[index];
+  if (!captured.warm || !stream.can_capture()) {
+    for (std::size_t s = first; s <= last; ++s) issue(s);
+    captured.warm = true;
+    return;
+  }
+  wait_for(program_.steps[first], stream);
+  if (captured.work == nullptr) captured.work = capture(segment, stream);
+  stream.launch(*captured.work);
+  if (program_.steps[last].records) stream.record(*events_[last]);
 }
 
 void Context::drain() noexcept {
@@ -127,7 +163,17 @@ void Context::drain() noexcept {
 void Context::run() {
   patch();
   try {
-    for (std::size_t s = 0; s < program_.steps.size(); ++s) issue(s);
+    std::size_t segment = 0;
+    for (std::size_t s = 0; s < program_.steps.size();) {
+      const bool starts = segment < program_.segments.size() &&
+                          program_.segments[segment].first == static_cast<int>(s);
+      if (starts) {
+        s += static_cast<std::size_t>(program_.segments[segment].count);
+        issue_segment(segment++);
+      } else {
+        issue(s++);
+      }
+    }
     for (std::size_t lane = 1; lane < streams_.size(); ++lane) streams_[lane]->synchronize();
   } catch (...) {
     drain();

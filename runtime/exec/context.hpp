@@ -9,7 +9,9 @@
 namespace turnout {
 
 /// What one run needs of its own: arenas, streams, events, operand tables. Serves one run at a
-/// time; everything is allocated here, run() allocates and locks nothing of its own.
+/// time; everything is allocated here, run() allocates and locks nothing of its own. The program's
+/// segments are launched kernel by kernel in the first run, captured in the second and launched as
+/// a whole from then on.
 class Context {
  public:
   /// Error out_of_memory naming the device whose arena doesn't fit.
@@ -45,10 +47,18 @@ class Context {
     bool is_output;
   };
 
+  struct Capture {
+    bool warm = false;  ///< ran once: what kernels set up on first use is there
+    std::unique_ptr<CapturedWork> work;
+  };
+
   void fill_operands();
   Operand operand(int location, std::uint32_t index);
   void patch();
+  void wait_for(const ExecStep& step, Stream& stream);
   void issue(std::size_t step);
+  void issue_segment(std::size_t index);
+  std::unique_ptr<CapturedWork> capture(const Segment& segment, Stream& stream);
   void drain() noexcept;
 
   const Program& program_;
@@ -59,7 +69,8 @@ class Context {
   std::vector<Operand> operands_;
   std::vector<Launch> launches_;  // per step
   std::vector<Patch> patches_;
-  std::vector<void*> inputs_;  // addresses
+  std::vector<Capture> captures_;  // per segment
+  std::vector<void*> inputs_;      // addresses
   std::vector<void*> outputs_;
 };
 

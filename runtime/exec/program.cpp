@@ -30,6 +30,7 @@ class Compiler {
     find_dependencies();
     plan_arenas();
     mark_waits();
+    if (options_.capture) find_segments();
     place_constants();
     return std::move(program_);
   }
@@ -57,6 +58,7 @@ class Compiler {
   void add_reuse_waits(const std::vector<int>& members, const std::vector<int>& first,
                        const std::vector<int>& last);
   void mark_waits();
+  void find_segments();
   void place_constants();
 
   std::size_t bytes_of(ValueId id) const {
@@ -338,6 +340,27 @@ void Compiler::mark_waits() {
       program_.steps[static_cast<std::size_t>(other)].records = true;
     }
   }
+}
+
+void Compiler::find_segments() {
+  const auto& steps = program_.steps;
+  const auto capturable = [&](const ExecStep& step) {
+    return step.kind == ExecStep::Kind::run && !slot(step.device).info().is_host;
+  };
+  const auto add = [&](std::size_t first, std::size_t end) {
+    if (end - first < 2) return;
+    program_.segments.push_back({static_cast<int>(first), static_cast<int>(end - first)});
+  };
+  std::size_t first = 0;
+  for (std::size_t s = 0; s < steps.size(); ++s) {
+    const bool follows = s > first && capturable(steps[s]) && steps[s].waits.empty() &&
+                         steps[s].lane == steps[s - 1].lane && !steps[s - 1].records &&
+                         capturable(steps[s - 1]);
+    if (follows) continue;
+    add(first, s);
+    first = s;
+  }
+  add(first, steps.size());
 }
 
 void Compiler::place_constants() {

@@ -38,10 +38,18 @@ struct ExecStep {
   std::string provider;
 };
 
+/// Kernels of one device that follow each other with nothing from outside in between: what a stream
+/// can capture once and launch as one thing from then on.
+struct Segment {
+  int first = 0;  ///< step; it alone may wait for others
+  int count = 0;  ///< at least 2; others may wait for the last one alone
+};
+
 /// A plan made ready: kernels prepared, weights packed or placed, layouts and memory settled.
 /// Immutable. Made once a session; contexts run it.
 struct Program {
   std::vector<ExecStep> steps;
+  std::vector<Segment> segments;  ///< in order
   std::vector<Location> locations;
   std::vector<std::size_t> arena_bytes;                        ///< per device
   std::vector<std::shared_ptr<Buffer>> constant_blocks;        ///< per device; null: none
@@ -53,6 +61,7 @@ struct Program {
 
 struct ProgramOptions {
   bool choose_layouts = true;  ///< false: plain layouts everywhere
+  bool capture = true;         ///< false: no segments, every kernel is launched by itself
 };
 
 /// Errors: what prepare() throws; out_of_memory naming the device that can't hold its constants.

@@ -14,6 +14,7 @@ TEST_CASE("programs on virtual devices") { SKIP("this build has no virtual devic
 
 #include "backends/gpu/device.hpp"
 #include "runtime/passes/passes.hpp"
+#include "runtime/report/compare.hpp"
 #include "tests/support/models.hpp"
 
 namespace turnout::testing {
@@ -80,11 +81,12 @@ struct RandomProgram {
     return b.build();
   }
 
-  /// Runs twice, so that arenas are used again. False for wrong outputs and for errors.
+  /// Runs three times, so that arenas are used again and segments are captured. False for wrong
+  /// outputs and for errors.
   bool is_right() const {
     Context context(program, planned.plan);
     context.bind_input(0, input.address());
-    for (int run = 0; run < 2; ++run) {
+    for (int run = 0; run < 3; ++run) {
       std::vector<Tensor> outputs = {Tensor::empty(expected[0].spec())};
       try {
         context.bind_output(0, outputs[0].address());
@@ -163,6 +165,34 @@ TEST_CASE("programs are right in either order; a missing wait is noticed", "[vir
   CHECK(waits - implied > 200);
   // Two orders can't be wrong for all of them: some late writers still come after their readers.
   CHECK(noticed * 4 >= (waits - implied) * 3);
+}
+
+TEST_CASE("kernels in a row are captured, and the host waits once a lane", "[virtual]") {
+  const auto system = std::make_shared<System>();
+  gpu::GpuDevice& device = open(*system, "virtual:v100");
+  const Graph model = mlp({20, 33, 33, 10});
+  SessionOptions options;
+  options.dims["N"] = 3;
+  options.devices = {"virtual:v100"};
+  const PlannedModel planned = plan_model(*system, model, CostModel(made_up_cpu()), options);
+  const Tensor input = random_tensor({3, 20}, 1);
+  const std::vector<Tensor> expected = run_reference(model, {{"N", 3}}, {input});
+  for (const bool capture : {true, false}) {
+    ProgramOptions program_options;
+    program_options.capture = capture;
+    const Program program = compile(planned.graph, planned.plan, program_options);
+    CHECK(program.segments.size() == (capture ? 1 : 0));
+    Context context(program, planned.plan);
+    context.bind_input(0, input.address());
+    for (int run = 0; run < 4; ++run) {
+      std::vector<Tensor> outputs = {Tensor::empty(expected[0].spec())};
+      context.bind_output(0, outputs[0].address());
+      const std::int64_t before = device.synchronize_count();
+      context.run();
+      CHECK(device.synchronize_count() - before == program.lanes - 1);
+      CHECK(output_difference(outputs, expected) < 1e-5);
+    }
+  }
 }
 
 TEST_CASE("a session outlives the faults of its device", "[virtual]") {
