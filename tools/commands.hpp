@@ -9,6 +9,7 @@ void add_devices(CLI::App& app);
 void add_run(CLI::App& app);
 void add_plan(CLI::App& app);
 void add_compare(CLI::App& app);
+void add_predict(CLI::App& app);
 void add_verify(CLI::App& app);
 
 }  // namespace turnout::tools
