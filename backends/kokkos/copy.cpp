@@ -76,15 +76,15 @@ struct CopyBlocks {
 };
 
 template <typename T>
-void run_rows(const Parallel& parallel, const CopyPlan& plan, const T* from, T* to) {
+void run_rows(const Launch& launch, const CopyPlan& plan, const T* from, T* to) {
   const double elements = static_cast<double>(plan.loops.rows * plan.loops.length());
   const double element_ns = plan.loops.row_stride(0) == 1 ? 0.02 * sizeof(T) : 0.2;
   const double item_ns = elements * element_ns / static_cast<double>(plan.loops.items);
-  parallel_for(parallel, plan.loops.items, item_ns, CopyRows<T>{plan.loops, from, to});
+  parallel_for(launch, plan.loops.items, item_ns, CopyRows<T>{plan.loops, from, to});
 }
 
 template <typename T>
-void run_blocks(const Parallel& parallel, const CopyPlan& plan, const T* from, T* to) {
+void run_blocks(const Launch& launch, const CopyPlan& plan, const T* from, T* to) {
   CopyBlocks<T> functor{plan.loops,
                         from,
                         to,
@@ -96,7 +96,7 @@ void run_blocks(const Parallel& parallel, const CopyPlan& plan, const T* from, T
   set_items(functor.loops);
   const std::int64_t items = functor.loops.items * functor.strips;
   const std::int64_t elements = functor.loops.rows * functor.loops.length() * functor.height;
-  parallel_for(parallel, items, 0.25 * static_cast<double>(elements) / static_cast<double>(items),
+  parallel_for(launch, items, 0.25 * static_cast<double>(elements) / static_cast<double>(items),
                functor);
 }
 
@@ -133,6 +133,7 @@ CopyPlan plan_copy(const Shape& shape, const Strides& from, std::int64_t from_of
   plan.from_offset = from_offset;
   plan.to_offset = to_offset;
   plan.element_bytes = static_cast<int>(size_of(dtype));
+  if constexpr (kDevice) return plan;
   plan.block_axis = find_block_axis(plan.loops);
   if (plan.block_axis < 0) lengthen_rows(plan.loops);
   return plan;
@@ -143,15 +144,15 @@ CopyPlan plan_gather_copy(const Shape& shape, const Strides& from, std::int64_t 
   return plan_copy(shape, from, from_offset, dense_strides(shape), 0, dtype);
 }
 
-void run_copy(const Parallel& parallel, const CopyPlan& plan, const void* from, void* to) {
+void run_copy(const Launch& launch, const CopyPlan& plan, const void* from, void* to) {
   if (plan.loops.items == 0) return;
   dispatch_bytes(plan.element_bytes, [&]<typename T>(std::type_identity<T>) {
     const T* x = static_cast<const T*>(from) + plan.from_offset;
     T* y = static_cast<T*>(to) + plan.to_offset;
     if (plan.block_axis >= 0) {
-      run_blocks(parallel, plan, x, y);
+      run_blocks(launch, plan, x, y);
     } else {
-      run_rows(parallel, plan, x, y);
+      run_rows(launch, plan, x, y);
     }
   });
 }

@@ -26,7 +26,7 @@ CopyPlan plan_copy(const Shape& shape, const Strides& from, std::int64_t from_of
 CopyPlan plan_gather_copy(const Shape& shape, const Strides& from, std::int64_t from_offset,
                           DType dtype);
 
-void run_copy(const Parallel& parallel, const CopyPlan& plan, const void* from, void* to);
+void run_copy(const Launch& launch, const CopyPlan& plan, const void* from, void* to);
 
 /// Calls `f(std::type_identity<T>{})` with an unsigned integer of so many bytes: 1, 2, 4 or 8.
 template <typename F>

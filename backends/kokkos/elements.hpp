@@ -4,6 +4,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "backends/kokkos/mode.hpp"
 #include "core/dtype.hpp"
 #include "core/portable.hpp"
 
@@ -11,7 +12,7 @@
 // bf16), double (f64), uint64_t (u64) and int64_t (other integers and booleans). Rows are loaded
 // and stored in blocks, so that an op is compiled four times rather than thirteen; where the stored
 // type is the wide one nothing is copied. Results of narrow integers wrap when they are stored.
-#if defined(__F16C__)
+#if defined(__F16C__) && !TURNOUT_KOKKOS_DEVICE
 #include <immintrin.h>
 #endif
 
@@ -37,6 +38,90 @@ decltype(auto) dispatch_wide(DType dtype, F&& f) {
   }
 }
 
+/// The same for floating types alone.
+template <typename F>
+decltype(auto) dispatch_compute(DType dtype, F&& f) {
+  return dtype == DType::f64 ? f(std::type_identity<double>{}) : f(std::type_identity<float>{});
+}
+
+/// Bytes of one element, as size_of() has it.
+TURNOUT_HD inline int element_bytes(DType dtype) {
+  switch (dtype) {
+    case DType::f64:
+    case DType::i64:
+    case DType::u64:
+      return 8;
+    case DType::f32:
+    case DType::i32:
+    case DType::u32:
+      return 4;
+    case DType::f16:
+    case DType::bf16:
+    case DType::i16:
+    case DType::u16:
+      return 2;
+    default:
+      return 1;
+  }
+}
+
+/// Element `at` of data whose wide type is W.
+template <typename W>
+TURNOUT_HD W load_element(const void* data, DType dtype, std::int64_t at) {
+  if constexpr (std::is_same_v<W, float>) {
+    if (dtype == DType::f16) return static_cast<const Half*>(data)[at];
+    if (dtype == DType::bf16) return static_cast<const BFloat16*>(data)[at];
+  } else if constexpr (std::is_same_v<W, std::int64_t>) {
+    switch (dtype) {
+      case DType::i8:
+        return static_cast<const std::int8_t*>(data)[at];
+      case DType::i16:
+        return static_cast<const std::int16_t*>(data)[at];
+      case DType::u16:
+        return static_cast<const std::uint16_t*>(data)[at];
+      case DType::i32:
+        return static_cast<const std::int32_t*>(data)[at];
+      case DType::u32:
+        return static_cast<const std::uint32_t*>(data)[at];
+      case DType::i64:
+        break;
+      default:  // u8, boolean
+        return static_cast<const std::uint8_t*>(data)[at];
+    }
+  }
+  return static_cast<const W*>(data)[at];
+}
+
+/// Narrow integers wrap.
+template <typename W>
+TURNOUT_HD void store_element(void* data, DType dtype, std::int64_t at, W value) {
+  if constexpr (std::is_same_v<W, float>) {
+    if (dtype == DType::f16) {
+      static_cast<Half*>(data)[at] = Half(value);
+      return;
+    }
+    if (dtype == DType::bf16) {
+      static_cast<BFloat16*>(data)[at] = BFloat16(value);
+      return;
+    }
+  } else if constexpr (std::is_same_v<W, std::int64_t>) {
+    switch (element_bytes(dtype)) {
+      case 1:
+        static_cast<std::uint8_t*>(data)[at] = static_cast<std::uint8_t>(value);
+        return;
+      case 2:
+        static_cast<std::uint16_t*>(data)[at] = static_cast<std::uint16_t>(value);
+        return;
+      case 4:
+        static_cast<std::uint32_t*>(data)[at] = static_cast<std::uint32_t>(value);
+        return;
+      default:
+        break;
+    }
+  }
+  static_cast<W*>(data)[at] = value;
+}
+
 /// Limits of an integer type that is worked with as int64_t.
 struct IntegerLimits {
   std::int64_t low, high;
@@ -53,7 +138,7 @@ inline IntegerLimits integer_limits(DType dtype) {
 
 // Halves by the processor's own conversions, where it has them: the portable ones branch. Each
 // converts what makes up whole vectors and returns how many elements that is.
-#if defined(__F16C__)
+#if defined(__F16C__) && !TURNOUT_KOKKOS_DEVICE
 inline std::int64_t load_halves(const Half* from, std::int64_t n, float* to) {
   std::int64_t i = 0;
   for (; i + 8 <= n; i += 8) {
@@ -148,7 +233,7 @@ TURNOUT_HD void store_block(void* data, DType dtype, std::int64_t offset, std::i
     if (dtype == DType::f16) store_as<W, Half>(data, offset, n, from);
     if (dtype == DType::bf16) store_as<W, BFloat16>(data, offset, n, from);
   } else if constexpr (std::is_same_v<W, std::int64_t>) {
-    switch (size_of(dtype)) {  // the low bytes, signed or not
+    switch (element_bytes(dtype)) {  // the low bytes, signed or not
       case 1:
         store_as<W, std::uint8_t>(data, offset, n, from);
         break;

@@ -12,7 +12,8 @@
 // another one.
 //
 // On the host, row objects are called through a pointer once a block (AnyRow), so that tiles are
-// compiled once per wide type. Where functions can't be pointed to, tiles take the row itself.
+// compiled once per wide type. On devices, where functions can't be pointed to, a thread has one
+// element, and calls the row's `at`.
 namespace turnout::kokkos {
 
 /// About how long one element takes, in nanoseconds: cheap ops wait for memory, dear ones call the
@@ -151,6 +152,43 @@ struct PeriodicTiles {
     const std::int64_t size = block(period);
     for (std::int64_t i = 0; i < size; ++i) buffer[i] = i < period ? one[i] : buffer[i - period];
     return buffer;
+  }
+};
+
+// On devices. Item: one element.
+template <typename W, typename Row>
+struct UnaryElement {
+  const void* x;
+  void* y;
+  DType dtype;
+  Row row;
+  TURNOUT_HD void operator()(std::int64_t i) const {
+    const auto result = row.at(load_element<W>(x, dtype, i));
+    if constexpr (std::is_same_v<decltype(result), const bool>) {
+      static_cast<bool*>(y)[i] = result;
+    } else {
+      store_element<W>(y, dtype, i, result);
+    }
+  }
+};
+
+template <typename A, typename B, typename Row>
+struct BinaryElement {
+  const void* a;
+  const void* b;
+  void* y;
+  DType a_dtype, b_dtype;
+  Loops<2> loops;
+  Row row;
+  TURNOUT_HD void operator()(std::int64_t i) const {
+    const RowPlace<2> place = place_of(loops, i);
+    const auto result = row.at(load_element<A>(a, a_dtype, place.offsets[0]),
+                               load_element<B>(b, b_dtype, place.offsets[1]));
+    if constexpr (std::is_same_v<decltype(result), const bool>) {
+      static_cast<bool*>(y)[i] = result;
+    } else {
+      store_element<A>(y, a_dtype, i, result);
+    }
   }
 };
 

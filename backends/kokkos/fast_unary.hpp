@@ -1,14 +1,41 @@
 #pragma once
 
+#include <bit>
 #include <cmath>
+#include <cstdint>
 
-#include "backends/kokkos/row_math.hpp"
 #include "ops/functors_unary.hpp"
 
 // Functions of float without branches and calls, so that loops over them become vector code. They
 // stay within a few units in the last place. Polynomials are Chebyshev fits of this project; their
 // largest errors are given.
 namespace turnout::kokkos {
+
+/// exp(x) within 2 units in the last place, without branches; subnormal results included.
+/// Splits x = n ln 2 + r with |r| <= ln 2 / 2; the polynomial is the Taylor series of exp to r^7,
+/// whose rest is below 2^-27. 2^n is applied in two halves, as it may be out of range alone.
+TURNOUT_HD inline float fast_exp(float x) {
+  constexpr float kRound = 12582912.0F;  // 1.5 * 2^23: adding it leaves an integer in the low bits
+  x = x < -104.0F ? -104.0F : (x > 89.0F ? 89.0F : x);  // keeps NaN
+  const float shifted = x * 1.44269504F + kRound;
+  const float n = shifted - kRound;
+  const float r = (x - n * 0.693145752F) - n * 1.42860677e-6F;
+  float p = 1.0F / 5040;
+  p = p * r + 1.0F / 720;
+  p = p * r + 1.0F / 120;
+  p = p * r + 1.0F / 24;
+  p = p * r + 1.0F / 6;
+  p = p * r + 0.5F;
+  p = p * r + 1.0F;
+  p = p * r + 1.0F;
+  const auto power = std::bit_cast<std::int32_t>(shifted) - std::bit_cast<std::int32_t>(kRound);
+  const std::int32_t half = power >> 1;
+  const auto scale = [](std::int32_t e) {
+    return std::bit_cast<float>(static_cast<std::uint32_t>(e + 127) << 23);
+  };
+  return p * scale(half) * scale(power - half);
+}
+TURNOUT_HD inline double fast_exp(double x) { return std::exp(x); }
 
 /// Below 1: x P(x^2), 1.3e-9. Above: 1 - exp(-x^2) Q(1 / (1 + x / 2)), 5.6e-9.
 TURNOUT_HD inline float fast_erf(float x) {

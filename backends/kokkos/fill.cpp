@@ -3,6 +3,7 @@
 #include <cstring>
 #include <vector>
 
+#include "backends/kokkos/constant.hpp"
 #include "backends/kokkos/copy.hpp"
 #include "backends/kokkos/elements.hpp"
 #include "backends/kokkos/kernels.hpp"
@@ -23,9 +24,9 @@ std::unique_ptr<PreparedKernel> prepare_known(const PrepareContext& context) {
   info.op->reference(info, inputs, outputs);
   const Shape flat{info.output(0).elements()};
   const CopyPlan plan = plan_gather_copy(flat, flat.strides(), 0, info.output(0).dtype);
-  const auto run = [=, parallel = Parallel(context.threads),
-                    known = outputs[0]](const KernelArgs& args) {
-    run_copy(parallel, plan, known.address(), args.output<std::byte>(0));
+  const Constant known(context, outputs[0].address(), outputs[0].bytes());
+  const auto run = [=](const Launch& launch) {
+    run_copy(launch, plan, known.address(), launch.output<std::byte>(0));
   };
   return make_kernel(context, run, "known");
 }
@@ -41,7 +42,7 @@ Acceptance accept_known(const NodeInfo& info) {
 
 // ------------------------------------------------- one_hot
 
-/// indices [outer, inner] -> [outer, depth, inner]. Item: one index.
+/// indices [outer, inner] -> [outer, depth, inner]. Item: one index; on devices one element of y.
 template <typename T, typename W>
 struct OneHot {
   const void* indices;
@@ -49,10 +50,18 @@ struct OneHot {
   T* y;
   DType dtype;
   std::int64_t depth, inner;
+  TURNOUT_HD std::int64_t wanted_of(std::int64_t item) const {
+    const auto index = convert<std::int64_t>(load_element<W>(indices, dtype, item));
+    return index < 0 ? index + depth : index;
+  }
   TURNOUT_HD void operator()(std::int64_t item) const {
-    W buffer = W(0);
-    const auto index = convert<std::int64_t>(*load_block(indices, dtype, item, 1, 1, &buffer));
-    const std::int64_t wanted = index < 0 ? index + depth : index;
+    if constexpr (kDevice) {
+      const std::int64_t line = item / inner;
+      const std::int64_t wanted = wanted_of(line / depth * inner + item % inner);
+      y[item] = values[line % depth == wanted ? 1 : 0];
+      return;
+    }
+    const std::int64_t wanted = wanted_of(item);
     T* to = y + item / inner * depth * inner + item % inner;
     const T off = values[0];
     for (std::int64_t i = 0; i < depth; ++i) to[i * inner] = off;
@@ -65,16 +74,15 @@ std::unique_ptr<PreparedKernel> prepare_one_hot(const PrepareContext& context) {
   const Shape& shape = info.output(0).shape;
   const int axis = normalize_axis(info.attrs->integer("axis"), shape.rank(), "one_hot");
   const std::int64_t depth = shape[axis], inner = shape.elements(axis + 1, shape.rank());
-  const std::int64_t items = info.input(0).elements();
+  const std::int64_t items = kDevice ? shape.elements() : info.input(0).elements();
   const DType dtype = info.input(0).dtype;
   const auto bytes = static_cast<int>(size_of(info.output(0).dtype));
-  const Parallel parallel(context.threads);
   return dispatch_wide(dtype, [&]<typename W>(std::type_identity<W>) {
-    const auto run = [=](const KernelArgs& args) {
+    const auto run = [=](const Launch& launch) {
       dispatch_bytes(bytes, [&]<typename T>(std::type_identity<T>) {
-        parallel_for(parallel, items, 5 + 0.3 * static_cast<double>(depth),
-                     OneHot<T, W>{args.input<std::byte>(0), args.input<T>(2), args.output<T>(0),
-                                  dtype, depth, inner});
+        parallel_for(launch, items, 5 + 0.3 * static_cast<double>(depth),
+                     OneHot<T, W>{launch.input<std::byte>(0), launch.input<T>(2),
+                                  launch.output<T>(0), dtype, depth, inner});
       });
     };
     return make_kernel(context, run, "one_hot");
@@ -83,7 +91,7 @@ std::unique_ptr<PreparedKernel> prepare_one_hot(const PrepareContext& context) {
 
 // ------------------------------------------------- trilu
 
-/// Item: one row of a matrix.
+/// Item: one row of a matrix; on devices one element.
 template <typename T>
 struct TriluRow {
   const T* x;
@@ -91,6 +99,12 @@ struct TriluRow {
   std::int64_t rows, columns, diagonal;
   bool upper;
   TURNOUT_HD void operator()(std::int64_t item) const {
+    if constexpr (kDevice) {
+      const std::int64_t distance = item % columns - item / columns % rows;
+      const bool stays = upper ? distance >= diagonal : distance <= diagonal;
+      y[item] = stays ? x[item] : T(0);
+      return;
+    }
     // Column c stays if c - row >= diagonal (upper), or <= diagonal.
     std::int64_t edge = item % rows + diagonal + (upper ? 0 : 1);
     edge = edge < 0 ? 0 : (edge > columns ? columns : edge);
@@ -108,13 +122,14 @@ std::unique_ptr<PreparedKernel> prepare_trilu(const PrepareContext& context) {
   const std::int64_t given = info.has_input(1) ? info.constant_integers(1).at(0) : 0;
   const std::int64_t diagonal = std::clamp<std::int64_t>(given, -rows - 1, columns + 1);
   const bool upper = info.attrs->integer("upper") != 0;
-  const std::int64_t items = columns == 0 ? 0 : shape.elements() / columns;
+  const std::int64_t items =
+      columns == 0 || kDevice ? shape.elements() : shape.elements() / columns;
   const auto bytes = static_cast<int>(size_of(info.input(0).dtype));
-  const auto run = [=, parallel = Parallel(context.threads)](const KernelArgs& args) {
+  const auto run = [=](const Launch& launch) {
     dispatch_bytes(bytes, [&]<typename T>(std::type_identity<T>) {
       parallel_for(
-          parallel, items, 5 + 0.2 * static_cast<double>(columns),
-          TriluRow<T>{args.input<T>(0), args.output<T>(0), rows, columns, diagonal, upper});
+          launch, items, 5 + 0.2 * static_cast<double>(columns),
+          TriluRow<T>{launch.input<T>(0), launch.output<T>(0), rows, columns, diagonal, upper});
     });
   };
   return make_kernel(context, run, "trilu");

@@ -8,8 +8,8 @@ namespace turnout::kokkos {
 
 namespace {
 
-/// data [outer, dim, inner], indices [count] -> [outer, count, inner]. Item: one [inner], or with
-/// short ones kRun of them.
+/// data [outer, dim, inner], indices [count] -> [outer, count, inner]. Item: kRun of [inner]; on
+/// devices one element.
 template <typename T>
 struct Gather {
   static constexpr std::int64_t kRun = 64;
@@ -18,6 +18,12 @@ struct Gather {
   Indices indices;
   std::int64_t dim, count, inner, total;  // total: outer * count
   TURNOUT_HD void operator()(std::int64_t item) const {
+    if constexpr (kDevice) {
+      const std::int64_t at = item / inner;
+      const std::int64_t from = at / count * dim + indices.get(at % count, dim);
+      y[item] = data[from * inner + item % inner];
+      return;
+    }
     const std::int64_t end = (item + 1) * kRun < total ? (item + 1) * kRun : total;
     for (std::int64_t at = item * kRun; at < end; ++at) {
       const std::int64_t from = at / count * dim + indices.get(at % count, dim);
@@ -34,19 +40,18 @@ std::unique_ptr<PreparedKernel> prepare_gather(const PrepareContext& context) {
   const std::int64_t count = info.input(1).shape.elements();
   const std::int64_t total = inner == 0 ? 0 : shape.elements(0, axis) * count;
   const DType index_dtype = info.input(1).dtype;
-  const Parallel parallel(context.threads);
   const auto bytes = static_cast<int>(size_of(info.input(0).dtype));
-  const auto run = [=](const KernelArgs& args) {
-    int fault = 0;
-    if (dim == 0 && total > 0) check_fault(1, "gather");
-    const Indices indices = indices_of(args, 1, index_dtype, fault);
+  const auto run = [=](const Launch& launch) {
+    fail_if(dim == 0 && total > 0, IndexedOp::gather);
+    const Indices indices = indices_of(launch, 1, index_dtype, IndexedOp::gather);
     dispatch_bytes(bytes, [&]<typename T>(std::type_identity<T>) {
       constexpr std::int64_t kRun = Gather<T>::kRun;
       parallel_for(
-          parallel, (total + kRun - 1) / kRun, kRun * (5 + 0.1 * static_cast<double>(inner)),
-          Gather<T>{args.input<T>(0), args.output<T>(0), indices, dim, count, inner, total});
+          launch, kDevice ? total * inner : (total + kRun - 1) / kRun,
+          kRun * (5 + 0.1 * static_cast<double>(inner)),
+          Gather<T>{launch.input<T>(0), launch.output<T>(0), indices, dim, count, inner, total});
     });
-    check_fault(fault, "gather");
+    check_indices(launch);
   };
   return make_kernel(context, run, "gather");
 }
@@ -80,23 +85,22 @@ std::unique_ptr<PreparedKernel> prepare_gather_elements(const PrepareContext& co
   const Loops<1> loops = make_loops<1>(info.input(1).shape, {strides});
   const std::int64_t dim = shape[axis];
   const DType index_dtype = info.input(1).dtype;
-  const Parallel parallel(context.threads);
   const auto bytes = static_cast<int>(size_of(info.input(0).dtype));
-  const auto run = [=](const KernelArgs& args) {
-    int fault = 0;
-    if (dim == 0 && loops.items > 0) check_fault(1, "gather_elements");
-    const Indices indices = indices_of(args, 1, index_dtype, fault);
+  const auto run = [=](const Launch& launch) {
+    fail_if(dim == 0 && loops.items > 0, IndexedOp::gather_elements);
+    const Indices indices = indices_of(launch, 1, index_dtype, IndexedOp::gather_elements);
     dispatch_bytes(bytes, [&]<typename T>(std::type_identity<T>) {
-      parallel_for(
-          parallel, loops.items, 1.5 * kItemElements,
-          GatherElements<T>{args.input<T>(0), args.output<T>(0), indices, loops, dim, axis_stride});
+      parallel_for(launch, loops.items, 1.5 * kItemElements,
+                   GatherElements<T>{launch.input<T>(0), launch.output<T>(0), indices, loops, dim,
+                                     axis_stride});
     });
-    check_fault(fault, "gather_elements");
+    check_indices(launch);
   };
   return make_kernel(context, run, "gather_elements");
 }
 
-/// Each index tuple names a dense piece of `inner` elements of its batch.
+/// Each index tuple names a dense piece of `inner` elements of its batch. Item: one piece; on
+/// devices one element.
 template <typename T>
 struct GatherNd {
   const T* data;
@@ -106,9 +110,16 @@ struct GatherNd {
   int depth;
   std::int64_t tuples, batch_stride, inner;  // tuples: per batch
   TURNOUT_HD void operator()(std::int64_t item) const {
-    std::int64_t from = item / tuples * batch_stride;
-    for (int i = 0; i < depth; ++i) from += indices.get(item * depth + i, dims[i]) * strides[i];
-    copy_dense(data + from, y + item * inner, inner);
+    if constexpr (kDevice) {
+      y[item] = data[offset_of(item / inner) + item % inner];
+    } else {
+      copy_dense(data + offset_of(item), y + item * inner, inner);
+    }
+  }
+  TURNOUT_HD std::int64_t offset_of(std::int64_t tuple) const {
+    std::int64_t from = tuple / tuples * batch_stride;
+    for (int i = 0; i < depth; ++i) from += indices.get(tuple * depth + i, dims[i]) * strides[i];
+    return from;
   }
 };
 
@@ -124,15 +135,13 @@ std::unique_ptr<PreparedKernel> prepare_gather_nd(const PrepareContext& context)
   const bool no_data = shape.elements() == 0 && items * inner > 0;
   const Strides strides = shape.strides();
   const DType index_dtype = info.input(1).dtype;
-  const Parallel parallel(context.threads);
   const auto bytes = static_cast<int>(size_of(info.input(0).dtype));
-  const auto run = [=, dims = shape](const KernelArgs& args) {
-    int fault = 0;
-    if (no_data) check_fault(1, "gather_nd");
-    const Indices indices = indices_of(args, 1, index_dtype, fault);
+  const auto run = [=, dims = shape](const Launch& launch) {
+    fail_if(no_data, IndexedOp::gather_nd);
+    const Indices indices = indices_of(launch, 1, index_dtype, IndexedOp::gather_nd);
     dispatch_bytes(bytes, [&]<typename T>(std::type_identity<T>) {
-      GatherNd<T> functor{args.input<T>(0),
-                          args.output<T>(0),
+      GatherNd<T> functor{launch.input<T>(0),
+                          launch.output<T>(0),
                           indices,
                           {},
                           {},
@@ -144,9 +153,10 @@ std::unique_ptr<PreparedKernel> prepare_gather_nd(const PrepareContext& context)
         functor.dims[i] = dims[batch + i];
         functor.strides[i] = strides[static_cast<std::size_t>(batch + i)];
       }
-      parallel_for(parallel, inner == 0 ? 0 : items, 5 + 0.1 * static_cast<double>(inner), functor);
+      parallel_for(launch, inner == 0 || kDevice ? items * inner : items,
+                   5 + 0.1 * static_cast<double>(inner), functor);
     });
-    check_fault(fault, "gather_nd");
+    check_indices(launch);
   };
   return make_kernel(context, run, "gather_nd");
 }

@@ -1,14 +1,21 @@
 #pragma once
 
-#include <atomic>
 #include <cstdint>
-#include <string>
+#include <string_view>
 
-#include "core/error.hpp"
-#include "core/kernel.hpp"
-#include "core/portable.hpp"
+#include "backends/kokkos/support.hpp"
 
 namespace turnout::kokkos {
+
+/// Ops that take indices from data; what a fault is noted as.
+enum class IndexedOp : int {
+  gather = 1,
+  gather_elements,
+  gather_nd,
+  scatter_elements,
+  scatter_nd,
+  reverse_sequence,
+};
 
 /// Index operands are i32 or i64. Indices from data can be anything: a kernel reads them through
 /// get(), which makes negative ones count from the end and, out of range, notes the fault and
@@ -16,6 +23,7 @@ namespace turnout::kokkos {
 struct Indices {
   const void* data = nullptr;
   bool wide = true;  ///< i64
+  IndexedOp op = IndexedOp::gather;
   int* fault = nullptr;
 
   TURNOUT_HD std::int64_t raw(std::int64_t i) const {
@@ -25,26 +33,30 @@ struct Indices {
   TURNOUT_HD std::int64_t get(std::int64_t i, std::int64_t dim) const {
     const std::int64_t index = raw(i);
     const std::int64_t wrapped = index < 0 ? index + dim : index;
-    if (wrapped >= 0 && wrapped < dim) return wrapped;
-    std::atomic_ref<int>(*fault).store(1, std::memory_order_relaxed);
+    return wrapped >= 0 && wrapped < dim ? wrapped : note_fault();
+  }
+  /// Gives 0.
+  TURNOUT_HD std::int64_t note_fault() const {
+    store_relaxed(fault, static_cast<int>(op));
     return 0;
   }
 };
 
-/// Indices of input `i`; faults are noted in `fault`, which has to be 0.
-inline Indices indices_of(const KernelArgs& args, int i, DType dtype, int& fault) {
-  return {args.input<std::byte>(i), dtype == DType::i64, &fault};
+/// Indices of input `i`.
+inline Indices indices_of(const Launch& launch, int i, DType dtype, IndexedOp op) {
+  return {launch.input<std::byte>(i), dtype == DType::i64, op, launch.fault()};
 }
 
-/// Throws if an index was out of range.
-inline void check_fault(int fault, const std::string& op) {
-  if (fault != 0) fail(ErrorCode::invalid_argument, "[{}] an index is out of range", op);
+/// Throws the error that `op` (an IndexedOp; 0: none) was given an index out of range.
+void fail_if_faulty(int op);
+inline void fail_if(bool faulty, IndexedOp op) {
+  if (faulty) fail_if_faulty(static_cast<int>(op));
+}
+/// Ends a launch that used indices_of(). In device mode nothing is known yet: see throw_faults().
+inline void check_indices(const Launch& launch) {
+  if constexpr (!kDevice) fail_if_faulty(*launch.fault());
 }
 
-inline Acceptance accept_indices(const NodeInfo& info, int i) {
-  const DType dtype = info.input(i).dtype;
-  if (dtype == DType::i64 || dtype == DType::i32) return Acceptance::yes();
-  return Acceptance::no("indices of type " + std::string(to_string(dtype)));
-}
+Acceptance accept_indices(const NodeInfo& info, int i);
 
 }  // namespace turnout::kokkos

@@ -11,7 +11,8 @@ void register_gather_kernels(KernelRegistry& registry);
 void register_scatter_kernels(KernelRegistry& registry);
 void register_fill_kernels(KernelRegistry& registry);  // range, one_hot, trilu, eye_like ...
 void register_resize_kernels(KernelRegistry& registry);
-void register_sort_kernels(KernelRegistry& registry);  // top_k, reverse_sequence
+void register_top_k_kernels(KernelRegistry& registry);
+void register_reverse_kernels(KernelRegistry& registry);  // reverse_sequence
 void register_unary_kernels(KernelRegistry& registry);
 void register_binary_kernels(KernelRegistry& registry);
 void register_select_kernels(KernelRegistry& registry);  // where, clip, cast

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 
+#include "backends/kokkos/mode.hpp"
 #include "core/portable.hpp"
 #include "core/shape.hpp"
 
@@ -17,9 +18,9 @@ namespace turnout::kokkos {
 
 using Strides = std::array<std::int64_t, Shape::kMaxRank>;
 
-/// Elements of one item of work: enough to hide the cost of finding where a row starts, few enough
-/// for the first cache.
-inline constexpr std::int64_t kItemElements = 4096;
+/// Elements of one item of work. On hosts enough to hide the cost of finding where a row starts,
+/// few enough for the first cache. On devices one: neighbouring threads have neighbouring elements.
+inline constexpr std::int64_t kItemElements = kDevice ? 1 : 4096;
 
 template <int N>
 struct Loops {
@@ -111,9 +112,34 @@ struct RowPlace {
   std::int64_t length;
 };
 
+/// Where element `index` (in order of the loops) lies, as a row of length 1.
+template <int N>
+TURNOUT_HD RowPlace<N> place_of(const Loops<N>& loops, std::int64_t index) {
+  RowPlace<N> place;
+  place.dense = index;
+  place.length = 1;
+  for (int operand = 0; operand < N; ++operand) place.offsets[operand] = 0;
+  for (int axis = loops.rank - 1; axis > 0; --axis) {
+    const std::int64_t rest = index / loops.dims[axis];
+    const std::int64_t at = index - rest * loops.dims[axis];
+    index = rest;
+    for (int operand = 0; operand < N; ++operand) {
+      place.offsets[operand] += at * loops.strides[operand][axis];
+    }
+  }
+  for (int operand = 0; operand < N; ++operand) {
+    place.offsets[operand] += index * loops.strides[operand][0];
+  }
+  return place;
+}
+
 /// Calls row(place) for every row, or for the piece of a row, of one item.
 template <int N, typename Row>
 TURNOUT_HD void for_rows(const Loops<N>& loops, std::int64_t item, const Row& row) {
+  if constexpr (kDevice) {
+    row(place_of(loops, item));
+    return;
+  }
   const int outer = loops.rank - 1;
   const std::int64_t length = loops.dims[outer];
   const std::int64_t first = loops.pieces > 1 ? item / loops.pieces : item * loops.rows_per_item;

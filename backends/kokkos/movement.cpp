@@ -20,10 +20,10 @@ std::unique_ptr<PreparedKernel> make_copies(const PrepareContext& context,
   const bool blocks = !copies.empty() && copies.front().plan.block_axis >= 0;
   return make_kernel(
       context,
-      [parallel = Parallel(context.threads), copies = std::move(copies)](const KernelArgs& args) {
+      [copies = std::move(copies)](const Launch& launch) {
         for (const Copy& copy : copies) {
-          run_copy(parallel, copy.plan, args.input<std::byte>(copy.input),
-                   args.output<std::byte>(copy.output));
+          run_copy(launch, copy.plan, launch.input<std::byte>(copy.input),
+                   launch.output<std::byte>(copy.output));
         }
       },
       blocks ? "copy:blocks" : "copy:rows");

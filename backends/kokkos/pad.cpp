@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "backends/kokkos/constant.hpp"
 #include "backends/kokkos/copy.hpp"
 #include "backends/kokkos/kernels.hpp"
 
@@ -21,7 +22,7 @@ struct PadAxis {
   std::int64_t first = 0, last = 0;
 };
 
-/// Item: one row of the output.
+/// Item: one row of the output; on devices one element.
 template <typename T>
 struct PadRow {
   const T* x;
@@ -31,7 +32,29 @@ struct PadRow {
   std::int64_t dims[Shape::kMaxRank], strides[Shape::kMaxRank];
   const std::int64_t* tables[Shape::kMaxRank];
   std::int64_t length, first, last;
-  TURNOUT_HD void operator()(std::int64_t row) const {
+  TURNOUT_HD void operator()(std::int64_t item) const {
+    if constexpr (kDevice) {
+      pad_element(item);
+    } else {
+      pad_row(item);
+    }
+  }
+
+ private:
+  TURNOUT_HD void pad_element(std::int64_t item) const {
+    std::int64_t from = 0, rest = item;
+    for (int axis = outer; axis >= 0; --axis) {
+      const std::int64_t place = tables[axis][rest % dims[axis]];
+      rest /= dims[axis];
+      if (place == kConstant) {
+        y[item] = value == nullptr ? T(0) : *value;
+        return;
+      }
+      from += place * strides[axis];
+    }
+    y[item] = x[from];
+  }
+  TURNOUT_HD void pad_row(std::int64_t row) const {
     const T fill = value == nullptr ? T(0) : *value;
     T* to = y + row * length;
     std::int64_t from = 0, rest = row;
@@ -123,20 +146,18 @@ std::vector<PadAxis> plan_pad(const NodeInfo& info) {
   return axes;
 }
 
+/// A functor without addresses but those of `tables`.
 template <typename T>
-PadRow<T> make_rows(const std::vector<PadAxis>& axes, const KernelArgs& args) {
+PadRow<T> make_rows(const std::vector<PadAxis>& axes, const std::vector<Constant>& tables) {
   PadRow<T> functor{};
-  functor.x = args.input<T>(0);
-  functor.value = args.input<T>(2);
-  functor.y = args.output<T>(0);
   functor.outer = static_cast<int>(axes.size()) - 1;
   std::int64_t stride = 1;
   for (int axis = functor.outer; axis >= 0; --axis) {
-    const PadAxis& from = axes[static_cast<std::size_t>(axis)];
-    functor.dims[axis] = static_cast<std::int64_t>(from.table.size());
+    const auto i = static_cast<std::size_t>(axis);
+    functor.dims[axis] = static_cast<std::int64_t>(axes[i].table.size());
     functor.strides[axis] = stride;
-    functor.tables[axis] = from.table.data();
-    stride *= from.in_dim;
+    functor.tables[axis] = tables[i].data<std::int64_t>();
+    stride *= axes[i].in_dim;
   }
   functor.length = functor.dims[functor.outer];
   functor.first = axes.back().first;
@@ -145,18 +166,25 @@ PadRow<T> make_rows(const std::vector<PadAxis>& axes, const KernelArgs& args) {
 }
 
 std::unique_ptr<PreparedKernel> prepare_pad(const PrepareContext& context) {
-  std::vector<PadAxis> axes = plan_pad(context.info);
+  const std::vector<PadAxis> axes = plan_pad(context.info);
+  std::vector<Constant> tables;
+  for (const PadAxis& axis : axes) tables.push_back(constant_of(context, axis.table));
   const std::int64_t elements = context.info.output(0).elements();
   const auto length = static_cast<std::int64_t>(axes.back().table.size());
   const std::int64_t rows = elements == 0 ? 0 : elements / length;
   const auto bytes = static_cast<int>(size_of(context.info.input(0).dtype));
-  const auto run = [parallel = Parallel(context.threads), axes = std::move(axes), rows, length,
-                    bytes](const KernelArgs& args) {
-    dispatch_bytes(bytes, [&]<typename T>(std::type_identity<T>) {
-      parallel_for(parallel, rows, 5 + 0.1 * static_cast<double>(length), make_rows<T>(axes, args));
-    });
-  };
-  return make_kernel(context, run, "pad");
+  return dispatch_bytes(bytes, [&]<typename T>(std::type_identity<T>) {
+    const PadRow<T> prepared = make_rows<T>(axes, tables);
+    const auto run = [=, kept = tables](const Launch& launch) {
+      PadRow<T> functor = prepared;
+      functor.x = launch.input<T>(0);
+      functor.value = launch.input<T>(2);
+      functor.y = launch.output<T>(0);
+      parallel_for(launch, kDevice ? elements : rows, 5 + 0.1 * static_cast<double>(length),
+                   functor);
+    };
+    return make_kernel(context, run, "pad");
+  });
 }
 
 }  // namespace

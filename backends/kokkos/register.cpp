@@ -20,7 +20,8 @@ void register_kokkos_kernels(KernelRegistry& registry) {
   kokkos::register_gather_kernels(registry);
   kokkos::register_scatter_kernels(registry);
   kokkos::register_fill_kernels(registry);
-  kokkos::register_sort_kernels(registry);
+  kokkos::register_top_k_kernels(registry);
+  kokkos::register_reverse_kernels(registry);
   kokkos::register_resize_kernels(registry);
 }
 

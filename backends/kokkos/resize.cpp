@@ -4,6 +4,7 @@
 #include <cmath>
 #include <vector>
 
+#include "backends/kokkos/constant.hpp"
 #include "backends/kokkos/copy.hpp"
 #include "backends/kokkos/elements.hpp"
 #include "backends/kokkos/kernels.hpp"
@@ -59,8 +60,21 @@ struct Axes {
 };
 constexpr int kMaxGroups = 5;
 
-Axes axes_of(const std::vector<Group>& groups) {
-  Axes result{};
+/// The groups with their tables where a functor can read them.
+struct Tables {
+  Axes axes;
+  std::vector<Constant> kept;  // what the axes point to
+
+  template <typename T>
+  const T* keep(const PrepareContext& context, const std::vector<T>& values) {
+    kept.push_back(constant_of(context, values));
+    return kept.back().data<T>();
+  }
+};
+
+Tables tables_of(const PrepareContext& context, const std::vector<Group>& groups) {
+  Tables tables;
+  Axes& result = tables.axes;
   result.outer = static_cast<int>(groups.size()) - 1;
   std::int64_t stride = 1;
   for (int i = result.outer; i >= 0; --i) {
@@ -69,28 +83,36 @@ Axes axes_of(const std::vector<Group>& groups) {
                       group.out,
                       group.taps,
                       stride,
-                      group.index.empty() ? nullptr : group.index.data(),
-                      group.weight.empty() ? nullptr : group.weight.data(),
-                      group.outside.empty() ? nullptr : group.outside.data()};
+                      tables.keep(context, group.index),
+                      tables.keep(context, group.weight),
+                      tables.keep(context, group.outside)};
     stride *= group.in;
   }
-  return result;
+  return tables;
 }
 
-/// Nearest without extrapolation. Item: one row of the output.
+/// Nearest without extrapolation. Item: one row of the output; on devices one element.
 template <typename T>
 struct ResizeMove {
   const T* x;
   T* y;
   Axes at;
-  TURNOUT_HD void operator()(std::int64_t row) const {
-    std::int64_t from = 0, rest = row;
-    for (int i = at.outer - 1; i >= 0; --i) {
+  TURNOUT_HD std::int64_t source_of(int axes, std::int64_t index) const {
+    std::int64_t from = 0;
+    for (int i = axes - 1; i >= 0; --i) {
       const Axis& axis = at.axes[i];
-      const std::int64_t place = rest % axis.out;
-      rest /= axis.out;
+      const std::int64_t place = index % axis.out;
+      index /= axis.out;
       from += (axis.index == nullptr ? place : axis.index[place]) * axis.stride;
     }
+    return from;
+  }
+  TURNOUT_HD void operator()(std::int64_t row) const {
+    if constexpr (kDevice) {
+      y[row] = x[source_of(at.outer + 1, row)];
+      return;
+    }
+    const std::int64_t from = source_of(at.outer, row);
     const Axis& last = at.axes[at.outer];
     T* to = y + row * last.out;
     if (last.index == nullptr) {
@@ -182,6 +204,54 @@ struct ResizeSum {
   }
 };
 
+/// On devices. Item: one element.
+template <typename W>
+struct ResizeElement {
+  using A = typename ResizeSum<W>::A;
+  const void* x;
+  void* y;
+  DType dtype;
+  A extrapolation;
+  double low, high;  // of integers
+  Axes at;
+  TURNOUT_HD void operator()(std::int64_t item) const {
+    std::int64_t places[kMaxGroups], combinations = 1, rest = item;
+    for (int i = at.outer; i >= 0; --i) {
+      const Axis& axis = at.axes[i];
+      places[i] = rest % axis.out;
+      rest /= axis.out;
+      combinations *= axis.taps;
+      if (axis.outside != nullptr && axis.outside[places[i]] != 0) return put(item, extrapolation);
+    }
+    A sum = 0;
+    for (std::int64_t c = 0; c < combinations; ++c) sum += term(c, places);
+    put(item, sum);
+  }
+
+ private:
+  TURNOUT_HD A term(std::int64_t combination, const std::int64_t* places) const {
+    std::int64_t from = 0;
+    A weight = 1;
+    for (int i = at.outer; i >= 0; --i) {
+      const Axis& axis = at.axes[i];
+      const std::int64_t tap = places[i] * axis.taps + combination % axis.taps;
+      combination /= axis.taps;
+      from += (axis.index == nullptr ? places[i] : axis.index[tap]) * axis.stride;
+      if (axis.weight != nullptr) weight *= static_cast<A>(axis.weight[tap]);
+    }
+    return weight == A(0) ? A(0) : weight * static_cast<A>(load_element<W>(x, dtype, from));
+  }
+  TURNOUT_HD void put(std::int64_t item, A sum) const {
+    if constexpr (std::is_integral_v<W>) {
+      const double whole = std::nearbyint(sum);
+      store_element<W>(y, dtype, item,
+                       convert<W>(whole < low ? low : (whole > high ? high : whole)));
+    } else {
+      store_element<W>(y, dtype, item, sum);
+    }
+  }
+};
+
 Acceptance accept_resize(const NodeInfo& info) {
   if (groups_of(info).size() > kMaxGroups) {
     return Acceptance::no("more than two separate axes are resized among others");
@@ -194,20 +264,21 @@ Acceptance accept_resize(const NodeInfo& info) {
 
 std::unique_ptr<PreparedKernel> prepare_resize(const PrepareContext& context) {
   const NodeInfo& info = context.info;
-  std::vector<Group> groups = groups_of(info);
+  const std::vector<Group> groups = groups_of(info);
   const std::int64_t length = groups.back().out;
   const std::int64_t rows = length == 0 ? 0 : info.output(0).elements() / length;
   double products = 1;
   for (const Group& group : groups) products *= static_cast<double>(group.taps);
   const double row_ns = 10 + products * static_cast<double>(length);
+  const std::int64_t items = kDevice ? info.output(0).elements() : rows;
   const DType dtype = info.input(0).dtype;
-  const Parallel parallel(context.threads);
+  const Tables tables = tables_of(context, groups);
   if (resize_only_moves(info)) {
     const auto bytes = static_cast<int>(size_of(dtype));
-    const auto run = [=, groups = std::move(groups)](const KernelArgs& args) {
+    const auto run = [=](const Launch& launch) {
       dispatch_bytes(bytes, [&]<typename T>(std::type_identity<T>) {
-        parallel_for(parallel, rows, row_ns,
-                     ResizeMove<T>{args.input<T>(0), args.output<T>(0), axes_of(groups)});
+        parallel_for(launch, items, row_ns,
+                     ResizeMove<T>{launch.input<T>(0), launch.output<T>(0), tables.axes});
       });
     };
     return make_kernel(context, run, "resize:move");
@@ -215,16 +286,17 @@ std::unique_ptr<PreparedKernel> prepare_resize(const PrepareContext& context) {
   const double value = info.attrs->real("extrapolation_value");
   const IntegerLimits limits = integer_limits(dtype);
   return dispatch_wide(dtype, [&]<typename W>(std::type_identity<W>) {
+    using Functor = std::conditional_t<kDevice, ResizeElement<W>, ResizeSum<W>>;
     using A = typename ResizeSum<W>::A;
     double low = static_cast<double>(limits.low), high = static_cast<double>(limits.high);
     if (std::is_same_v<W, std::uint64_t>) {
       low = 0;
       high = 0x1p64;
     }
-    const auto run = [=, groups = std::move(groups)](const KernelArgs& args) {
-      parallel_for(parallel, rows, row_ns,
-                   ResizeSum<W>{args.input<std::byte>(0), args.output<std::byte>(0), dtype,
-                                static_cast<A>(value), low, high, axes_of(groups)});
+    const auto run = [=](const Launch& launch) {
+      parallel_for(launch, items, row_ns,
+                   Functor{launch.input<std::byte>(0), launch.output<std::byte>(0), dtype,
+                           static_cast<A>(value), low, high, tables.axes});
     };
     return make_kernel(context, run, "resize:sum");
   });

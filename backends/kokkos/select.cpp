@@ -59,11 +59,11 @@ std::unique_ptr<PreparedKernel> prepare_where(const PrepareContext& context) {
   const double item_ns = 0.1 * static_cast<double>(shape.elements()) /
                          static_cast<double>(std::max<std::int64_t>(loops.items, 1));
   const auto bytes = static_cast<int>(size_of(info.output(0).dtype));
-  const auto run = [=, parallel = Parallel(context.threads)](const KernelArgs& args) {
+  const auto run = [=](const Launch& launch) {
     dispatch_bytes(bytes, [&]<typename T>(std::type_identity<T>) {
-      parallel_for(parallel, loops.items, item_ns,
-                   Where<T>{args.input<bool>(0), args.input<T>(1), args.input<T>(2),
-                            args.output<T>(0), loops});
+      parallel_for(launch, loops.items, item_ns,
+                   Where<T>{launch.input<bool>(0), launch.input<T>(1), launch.input<T>(2),
+                            launch.output<T>(0), loops});
     });
   };
   return make_kernel(context, run, "where");
@@ -103,6 +103,28 @@ struct ClipTiles {
   }
 };
 
+/// The same for one element, on devices.
+template <typename W>
+struct ClipElement {
+  const void* x;
+  const void* low;   // null: none
+  const void* high;  // null: none
+  void* y;
+  DType dtype;
+  TURNOUT_HD void operator()(std::int64_t i) const {
+    W value = load_element<W>(x, dtype, i);
+    if (low != nullptr) {
+      const W least = load_element<W>(low, dtype, 0);
+      value = value < least ? least : value;
+    }
+    if (high != nullptr) {
+      const W most = load_element<W>(high, dtype, 0);
+      value = value > most ? most : value;
+    }
+    store_element<W>(y, dtype, i, value);
+  }
+};
+
 Acceptance accept_numbers(const NodeInfo& info) {
   const DType dtype = info.input(0).dtype;
   return dtype == DType::boolean ? refuse_dtype(dtype) : Acceptance::yes();
@@ -114,11 +136,16 @@ std::unique_ptr<PreparedKernel> prepare_clip(const PrepareContext& context) {
   const std::int64_t items = (elements + kItemElements - 1) / kItemElements;
   const double item_ns = 0.06 * static_cast<double>(std::min(elements, kItemElements));
   return dispatch_wide(dtype, [&]<typename W>(std::type_identity<W>) {
-    const auto run = [=, parallel = Parallel(context.threads)](const KernelArgs& args) {
-      parallel_for(
-          parallel, items, item_ns,
-          ClipTiles<W>{args.input<std::byte>(0), args.input<std::byte>(1), args.input<std::byte>(2),
-                       args.output<std::byte>(0), dtype, elements});
+    const auto run = [=](const Launch& launch) {
+      const void* x = launch.input<std::byte>(0);
+      const void* low = launch.input<std::byte>(1);
+      const void* high = launch.input<std::byte>(2);
+      void* y = launch.output<std::byte>(0);
+      if constexpr (kDevice) {
+        parallel_for(launch, items, item_ns, ClipElement<W>{x, low, high, y, dtype});
+      } else {
+        parallel_for(launch, items, item_ns, ClipTiles<W>{x, low, high, y, dtype, elements});
+      }
     };
     return make_kernel(context, run, "clip");
   });
@@ -145,32 +172,77 @@ struct CastTiles {
   }
 };
 
-std::unique_ptr<PreparedKernel> prepare_cast(const PrepareContext& context) {
-  const TensorSpec& from = context.info.input(0);
-  const DType dtype = from.dtype, to_dtype = context.info.output(0).dtype;
-  const Parallel parallel(context.threads);
-  if (dtype == to_dtype) {
-    const CopyPlan plan = plan_gather_copy(from.shape, from.shape.strides(), 0, dtype);
-    return make_kernel(
-        context,
-        [=](const KernelArgs& args) {
-          run_copy(parallel, plan, args.input<std::byte>(0), args.output<std::byte>(0));
-        },
-        "copy");
+/// One element on devices, by way of the wide type that `to` belongs to, so that there is one such
+/// functor per pair of wide types.
+template <typename W, typename V>
+struct CastElement {
+  const void* x;
+  void* y;
+  DType dtype, to;
+  IntegerLimits limits;  // of `to`
+  TURNOUT_HD void operator()(std::int64_t i) const {
+    const W from = load_element<W>(x, dtype, i);
+    if constexpr (std::is_same_v<V, std::int64_t>) {
+      if (to == DType::boolean) {
+        static_cast<bool*>(y)[i] = convert<bool>(from);
+        return;
+      }
+    }
+    if constexpr (std::is_same_v<V, float> && !std::is_same_v<W, float>) {
+      if (to != DType::f32) {
+        store_element<V>(y, to, i, round_to_odd(static_cast<double>(from)));
+        return;
+      }
+    }
+    V value = convert<V>(from);
+    if constexpr (std::is_same_v<V, std::int64_t> && std::is_floating_point_v<W>) {
+      value = value < limits.low ? limits.low : (value > limits.high ? limits.high : value);
+    }
+    store_element<V>(y, to, i, value);
   }
-  const std::int64_t elements = from.elements();
+};
+
+template <typename W>
+std::unique_ptr<PreparedKernel> prepare_cast_from(const PrepareContext& context) {
+  const DType dtype = context.info.input(0).dtype, to_dtype = context.info.output(0).dtype;
+  const std::int64_t elements = context.info.input(0).elements();
   const std::int64_t items = (elements + kItemElements - 1) / kItemElements;
   const double item_ns = 0.2 * static_cast<double>(std::min(elements, kItemElements));
-  return dispatch_wide(dtype, [&]<typename W>(std::type_identity<W>) {
-    return dispatch(to_dtype, [&]<typename To>(std::type_identity<To>) {
-      const auto run = [=](const KernelArgs& args) {
-        parallel_for(
-            parallel, items, item_ns,
-            CastTiles<W, To>{args.input<std::byte>(0), args.output<To>(0), dtype, elements});
+  if constexpr (kDevice) {
+    return dispatch_wide(to_dtype, [&]<typename V>(std::type_identity<V>) {
+      const IntegerLimits limits = integer_limits(to_dtype);
+      const auto run = [=](const Launch& launch) {
+        parallel_for(launch, items, item_ns,
+                     CastElement<W, V>{launch.input<std::byte>(0), launch.output<std::byte>(0),
+                                       dtype, to_dtype, limits});
       };
       return make_kernel(context, run, "cast");
     });
-  });
+  } else {
+    return dispatch(to_dtype, [&]<typename To>(std::type_identity<To>) {
+      const auto run = [=](const Launch& launch) {
+        parallel_for(
+            launch, items, item_ns,
+            CastTiles<W, To>{launch.input<std::byte>(0), launch.output<To>(0), dtype, elements});
+      };
+      return make_kernel(context, run, "cast");
+    });
+  }
+}
+
+std::unique_ptr<PreparedKernel> prepare_cast(const PrepareContext& context) {
+  const TensorSpec& from = context.info.input(0);
+  if (from.dtype == context.info.output(0).dtype) {
+    const CopyPlan plan = plan_gather_copy(from.shape, from.shape.strides(), 0, from.dtype);
+    return make_kernel(
+        context,
+        [=](const Launch& launch) {
+          run_copy(launch, plan, launch.input<std::byte>(0), launch.output<std::byte>(0));
+        },
+        "copy");
+  }
+  return dispatch_wide(
+      from.dtype, [&]<typename W>(std::type_identity<W>) { return prepare_cast_from<W>(context); });
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 
 #include <limits>
 
-#include "backends/kokkos/gemm_split.hpp"
+#include "backends/kokkos/host/gemm_split.hpp"
 #include "tests/support/host_cases.hpp"
 
 using namespace turnout;

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "backends/kokkos/host/row_math.hpp"
 #include "backends/kokkos/kernels.hpp"
-#include "backends/kokkos/row_math.hpp"
 #include "backends/kokkos/support.hpp"
 #include "ops/rules.hpp"
 
@@ -231,7 +231,6 @@ std::unique_ptr<PreparedKernel> prepare_window_pool(const PrepareContext& contex
   const Shape& shape = info.output(0).shape;
   const std::int64_t planes = shape.elements(0, 2);
   const bool indices = info.output_count() > 1;
-  const Parallel parallel(context.threads);
   double taps = 1;
   for (int i = 0; i < window.rank; ++i) taps *= static_cast<double>(window.axis(i).kernel);
   const double plane_ns = (0.1 * taps + 1) * static_cast<double>(window.out_size());
@@ -242,11 +241,11 @@ std::unique_ptr<PreparedKernel> prepare_window_pool(const PrepareContext& contex
     if (window.rank == 1) plane.rows.out = 1;
     return make_kernel(
         context,
-        [plane, planes, plane_ns, parallel](const KernelArgs& args) {
+        [plane, planes, plane_ns](const Launch& launch) {
           PoolPlane<T> functor = plane;
-          functor.x = args.input<T>(0);
-          functor.y = args.output<T>(0);
-          parallel_for(parallel, planes, plane_ns, functor);
+          functor.x = launch.input<T>(0);
+          functor.y = launch.output<T>(0);
+          parallel_for(launch, planes, plane_ns, functor);
         },
         "pool:rows");
   }
@@ -254,10 +253,10 @@ std::unique_ptr<PreparedKernel> prepare_window_pool(const PrepareContext& contex
   const bool column_major = order != nullptr && std::get<std::int64_t>(*order) != 0;
   return make_kernel(
       context,
-      [math, window, column_major, planes, plane_ns, parallel](const KernelArgs& args) {
-        parallel_for(parallel, planes, 5 * plane_ns,
-                     PoolAny<T>{math, &window, column_major, args.input<T>(0), args.output<T>(0),
-                                args.output<std::int64_t>(1)});
+      [math, window, column_major, planes, plane_ns](const Launch& launch) {
+        parallel_for(launch, planes, 5 * plane_ns,
+                     PoolAny<T>{math, &window, column_major, launch.input<T>(0),
+                                launch.output<T>(0), launch.output<std::int64_t>(1)});
       },
       "pool:any");
 }
@@ -313,9 +312,9 @@ std::unique_ptr<PreparedKernel> prepare_global_pool(const PrepareContext& contex
   const std::int64_t size = shape.elements(2, shape.rank());
   return make_kernel(
       context,
-      [math, planes, size, parallel = Parallel(context.threads)](const KernelArgs& args) {
-        parallel_for(parallel, planes, 0.1 * static_cast<double>(size) + 2,
-                     GlobalPool<T>{math, size, args.input<T>(0), args.output<T>(0)});
+      [math, planes, size](const Launch& launch) {
+        parallel_for(launch, planes, 0.1 * static_cast<double>(size) + 2,
+                     GlobalPool<T>{math, size, launch.input<T>(0), launch.output<T>(0)});
       },
       "pool:global");
 }

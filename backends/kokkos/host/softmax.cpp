@@ -3,8 +3,8 @@
 // The tensor is [outer, length, inner]. With inner 1 a functor call does one row; otherwise it does
 // kColumns neighbouring columns at once, so that memory is read in order.
 
+#include "backends/kokkos/host/row_math.hpp"
 #include "backends/kokkos/kernels.hpp"
-#include "backends/kokkos/row_math.hpp"
 #include "backends/kokkos/support.hpp"
 
 namespace turnout::kokkos {
@@ -120,19 +120,18 @@ Extents extents_of(const NodeInfo& info) {
 
 std::unique_ptr<PreparedKernel> prepare_softmax(const PrepareContext& context, Kind kind) {
   const Extents at = extents_of(context.info);
-  const Parallel parallel(context.threads);
   return dispatch_floating(context.info.input(0).dtype, [&]<typename T>(std::type_identity<T>) {
     if (at.inner == 1) {
-      const auto run = [=](const KernelArgs& args) {
-        parallel_for(parallel, at.outer, 0.35 * static_cast<double>(at.length),
-                     SoftmaxRow<T>{args.input<T>(0), args.output<T>(0), at.length, kind});
+      const auto run = [=](const Launch& launch) {
+        parallel_for(launch, at.outer, 0.35 * static_cast<double>(at.length),
+                     SoftmaxRow<T>{launch.input<T>(0), launch.output<T>(0), at.length, kind});
       };
       return make_kernel(context, run, "softmax:rows");
     }
     const std::int64_t strips = (at.inner + kColumns - 1) / kColumns;
-    const auto run = [=](const KernelArgs& args) {
-      parallel_for(parallel, at.outer * strips, 0.6 * static_cast<double>(at.length * kColumns),
-                   SoftmaxColumns<T>{args.input<T>(0), args.output<T>(0), at.length, at.inner,
+    const auto run = [=](const Launch& launch) {
+      parallel_for(launch, at.outer * strips, 0.6 * static_cast<double>(at.length * kColumns),
+                   SoftmaxColumns<T>{launch.input<T>(0), launch.output<T>(0), at.length, at.inner,
                                      strips, kind});
     };
     return make_kernel(context, run, "softmax:columns");
@@ -141,11 +140,10 @@ std::unique_ptr<PreparedKernel> prepare_softmax(const PrepareContext& context, K
 
 std::unique_ptr<PreparedKernel> prepare_hardmax(const PrepareContext& context) {
   const Extents at = extents_of(context.info);
-  const Parallel parallel(context.threads);
   return dispatch_floating(context.info.input(0).dtype, [&]<typename T>(std::type_identity<T>) {
-    const auto run = [=](const KernelArgs& args) {
-      parallel_for(parallel, at.outer * at.inner, 2.0 * static_cast<double>(at.length),
-                   HardmaxColumn<T>{args.input<T>(0), args.output<T>(0), at.length, at.inner});
+    const auto run = [=](const Launch& launch) {
+      parallel_for(launch, at.outer * at.inner, 2.0 * static_cast<double>(at.length),
+                   HardmaxColumn<T>{launch.input<T>(0), launch.output<T>(0), at.length, at.inner});
     };
     return make_kernel(context, run, "hardmax");
   });

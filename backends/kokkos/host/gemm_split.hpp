@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "backends/kokkos/gemm.hpp"
+#include "backends/kokkos/host/gemm.hpp"
 
 // How products are shared out between threads.
 namespace turnout::kokkos {

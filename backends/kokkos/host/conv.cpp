@@ -1,8 +1,8 @@
 #include "ops/conv.hpp"
 
-#include "backends/kokkos/depthwise.hpp"
-#include "backends/kokkos/gemm_split.hpp"
-#include "backends/kokkos/im2col.hpp"
+#include "backends/kokkos/host/depthwise.hpp"
+#include "backends/kokkos/host/gemm_split.hpp"
+#include "backends/kokkos/host/im2col.hpp"
 #include "backends/kokkos/kernels.hpp"
 #include "backends/kokkos/support.hpp"
 #include "ops/rules.hpp"
@@ -140,15 +140,15 @@ std::unique_ptr<PreparedKernel> prepare_depthwise(const PrepareContext& context,
   const auto bytes = static_cast<std::size_t>(kernel.slots * depthwise.elements()) * sizeof(A);
   return make_kernel(
       context,
-      [kernel, slot_ns, parallel = Parallel(context.threads)](const KernelArgs& args) {
+      [kernel, slot_ns](const Launch& launch) {
         Depthwise<A, T> functor = kernel;
-        functor.x = args.input<T>(0);
-        functor.w = args.input<T>(1);
-        functor.workspace = static_cast<A*>(args.workspace());
-        functor.finish.bias = args.input<T>(2);
-        functor.finish.residual = args.input<T>(3);
-        functor.finish.y = args.output<T>(0);
-        parallel_for(parallel, functor.slots, slot_ns, functor);
+        functor.x = launch.input<T>(0);
+        functor.w = launch.input<T>(1);
+        functor.workspace = static_cast<A*>(launch.workspace());
+        functor.finish.bias = launch.input<T>(2);
+        functor.finish.residual = launch.input<T>(3);
+        functor.finish.y = launch.output<T>(0);
+        parallel_for(launch, functor.slots, slot_ns, functor);
       },
       "depthwise", bytes);
 }

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "backends/kokkos/finish.hpp"
-#include "backends/kokkos/gemm_tile.hpp"
+#include "backends/kokkos/host/finish.hpp"
+#include "backends/kokkos/host/gemm_tile.hpp"
 
 // y = finish(a b) on one thread: blocks of k and of columns small enough for the second cache, cut
 // into tiles for the registers (gemm_tile.hpp). Threads take disjoint parts of y.

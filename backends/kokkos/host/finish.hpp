@@ -4,7 +4,7 @@
 #include <type_traits>
 
 #include "backends/kokkos/fast_unary.hpp"
-#include "backends/kokkos/gemm_tile.hpp"
+#include "backends/kokkos/host/gemm_tile.hpp"
 #include "ops/activation.hpp"
 
 // What follows a product in the same pass: y = activation(alpha * sum + bias + residual).

@@ -4,8 +4,8 @@
 #include <limits>
 
 #include "backends/kokkos/elements.hpp"
+#include "backends/kokkos/host/row_math.hpp"
 #include "backends/kokkos/loops.hpp"
-#include "backends/kokkos/row_math.hpp"
 #include "backends/kokkos/support.hpp"
 #include "ops/convert.hpp"
 
@@ -312,10 +312,10 @@ struct ReducePartials {
 };
 
 template <typename Op, typename W>
-void run_reduce(const Parallel& parallel, const ReducePlan& plan, const KernelArgs& args) {
-  auto* partial = plan.splits > 1 ? static_cast<Total<W>*>(args.workspace()) : nullptr;
-  const void* x = args.input<std::byte>(0);
-  ReduceTarget<W> target{args.output<std::byte>(0),
+void run_reduce(const Launch& launch, const ReducePlan& plan) {
+  auto* partial = plan.splits > 1 ? static_cast<Total<W>*>(launch.workspace()) : nullptr;
+  const void* x = launch.input<std::byte>(0);
+  ReduceTarget<W> target{launch.output<std::byte>(0),
                          plan.dtype,
                          plan.finish,
                          partial,
@@ -329,15 +329,15 @@ void run_reduce(const Parallel& parallel, const ReducePlan& plan, const KernelAr
     const std::int64_t length = plan.kept.length();
     const std::int64_t strips = (length + kReduceColumns - 1) / kReduceColumns;
     const double item_ns = reduced_ns * static_cast<double>(std::min<std::int64_t>(length, 64));
-    parallel_for(parallel, plan.kept.rows * strips * plan.splits, 20 + item_ns,
+    parallel_for(launch, plan.kept.rows * strips * plan.splits, 20 + item_ns,
                  ReduceColumns<Op, W>{x, plan.dtype, target, plan.kept, plan.reduced, strips});
   } else {
-    parallel_for(parallel, plan.outputs * plan.splits, 20 + reduced_ns,
+    parallel_for(launch, plan.outputs * plan.splits, 20 + reduced_ns,
                  ReduceRows<Op, W>{x, plan.dtype, target, plan.kept, plan.reduced});
   }
   if (partial == nullptr) return;
   target.partial = nullptr;
-  parallel_for(parallel, plan.outputs, 2.0 * static_cast<double>(plan.splits),
+  parallel_for(launch, plan.outputs, 2.0 * static_cast<double>(plan.splits),
                ReducePartials<Op, W>{target, partial});
 }
 
@@ -347,9 +347,7 @@ ReducePlan plan_reduce(const PrepareContext& context, Finish finish, bool may_sp
 template <typename Op, typename W>
 std::unique_ptr<PreparedKernel> prepare_reduce(const PrepareContext& context, Finish finish) {
   const ReducePlan plan = plan_reduce(context, finish, !std::is_same_v<Op, SumExp>);
-  const auto run = [parallel = Parallel(context.threads), plan](const KernelArgs& args) {
-    run_reduce<Op, W>(parallel, plan, args);
-  };
+  const auto run = [plan](const Launch& launch) { run_reduce<Op, W>(launch, plan); };
   const std::int64_t partials = plan.splits > 1 ? plan.splits * plan.outputs : 0;
   return make_kernel(context, run, plan.columns ? "reduce:columns" : "reduce:rows",
                      static_cast<std::size_t>(partials) * 8);

@@ -59,11 +59,10 @@ std::unique_ptr<PreparedKernel> prepare_arg(const PrepareContext& context, bool 
   const std::int64_t count = info.output(0).elements();
   const bool last = info.attrs->integer("select_last_index") != 0;
   const DType dtype = info.input(0).dtype;
-  const Parallel parallel(context.threads);
   return dispatch_wide(dtype, [&]<typename W>(std::type_identity<W>) {
-    const auto run = [=](const KernelArgs& args) {
-      parallel_for(parallel, count, 5 + 1.0 * static_cast<double>(lines.length),
-                   ArgExtreme<W>{args.input<std::byte>(0), args.output<std::int64_t>(0), dtype,
+    const auto run = [=](const Launch& launch) {
+      parallel_for(launch, count, 5 + 1.0 * static_cast<double>(lines.length),
+                   ArgExtreme<W>{launch.input<std::byte>(0), launch.output<std::int64_t>(0), dtype,
                                  lines, smallest, last});
     };
     return make_kernel(context, run, "arg");
@@ -109,11 +108,10 @@ std::unique_ptr<PreparedKernel> prepare_running(const PrepareContext& context, b
   const bool exclusive = info.attrs->integer("exclusive") != 0;
   const bool reverse = info.attrs->integer("reverse") != 0;
   const DType dtype = info.input(0).dtype;
-  const Parallel parallel(context.threads);
   return dispatch_wide(dtype, [&]<typename W>(std::type_identity<W>) {
-    const auto run = [=](const KernelArgs& args) {
-      parallel_for(parallel, count, 5 + 2.0 * static_cast<double>(lines.length),
-                   Running<W>{args.input<std::byte>(0), args.output<std::byte>(0), dtype, lines,
+    const auto run = [=](const Launch& launch) {
+      parallel_for(launch, count, 5 + 2.0 * static_cast<double>(lines.length),
+                   Running<W>{launch.input<std::byte>(0), launch.output<std::byte>(0), dtype, lines,
                               exclusive, reverse, product});
     };
     return make_kernel(context, run, "running");

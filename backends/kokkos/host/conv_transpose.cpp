@@ -1,7 +1,7 @@
 // Transposed convolution, each output gathering what reaches it: tap t of input o lands on output
 // o * stride - pad + t * dilation, so output i is reached where (i + pad - t * dilation) divides.
+#include "backends/kokkos/host/row_math.hpp"
 #include "backends/kokkos/kernels.hpp"
-#include "backends/kokkos/row_math.hpp"
 #include "backends/kokkos/support.hpp"
 #include "ops/conv.hpp"
 
@@ -72,10 +72,10 @@ std::unique_ptr<PreparedKernel> prepare_conv_transpose(const PrepareContext& con
                             static_cast<double>(dims.group_in() + 4);
     return make_kernel(
         context,
-        [dims, planes, plane_ns, parallel = Parallel(context.threads)](const KernelArgs& args) {
-          parallel_for(parallel, planes, plane_ns,
-                       ConvTransposePlane<T>{&dims, args.input<T>(0), args.input<T>(1),
-                                             args.input<T>(2), args.output<T>(0)});
+        [dims, planes, plane_ns](const Launch& launch) {
+          parallel_for(launch, planes, plane_ns,
+                       ConvTransposePlane<T>{&dims, launch.input<T>(0), launch.input<T>(1),
+                                             launch.input<T>(2), launch.output<T>(0)});
         },
         "gather");
   });

@@ -1,6 +1,6 @@
 #include "ops/matmul.hpp"
 
-#include "backends/kokkos/gemm_split.hpp"
+#include "backends/kokkos/host/gemm_split.hpp"
 #include "backends/kokkos/kernels.hpp"
 #include "backends/kokkos/support.hpp"
 #include "ops/rules.hpp"
@@ -146,12 +146,11 @@ template <typename T>
 std::unique_ptr<PreparedKernel> prepare_integers(const PrepareContext& context) {
   return make_kernel(
       context,
-      [dims = matmul_dims(context.info),
-       parallel = Parallel(context.threads)](const KernelArgs& args) {
+      [dims = matmul_dims(context.info)](const Launch& launch) {
         const double row_ns = 0.5 * static_cast<double>(dims.n) * static_cast<double>(dims.k);
-        parallel_for(parallel, dims.batches() * dims.m, row_ns,
-                     IntegerRows<T>{&dims, args.input<T>(0), args.input<T>(1), args.input<T>(2),
-                                    args.input<T>(3), args.output<T>(0)});
+        parallel_for(launch, dims.batches() * dims.m, row_ns,
+                     IntegerRows<T>{&dims, launch.input<T>(0), launch.input<T>(1),
+                                    launch.input<T>(2), launch.input<T>(3), launch.output<T>(0)});
       },
       "integer rows");
 }

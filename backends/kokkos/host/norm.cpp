@@ -1,8 +1,9 @@
 // Normalizations of rows, over neighbouring channels, and over any axes.
 
+#include "backends/kokkos/host/moments.hpp"
 #include "backends/kokkos/kernels.hpp"
 #include "backends/kokkos/loops.hpp"
-#include "backends/kokkos/moments.hpp"
+#include "backends/kokkos/norm_rows.hpp"
 #include "backends/kokkos/support.hpp"
 
 namespace turnout::kokkos {
@@ -79,54 +80,25 @@ struct LayerNormRow {
   }
 };
 
-int axis_of(const NodeInfo& info) {
-  return normalize_axis(info.attrs->integer("axis"), info.input(0).shape.rank(), info.op->name);
-}
-
-/// Elements of `operand` if, leading ones apart, it is the end of x[axis:]; else 0.
-std::int64_t period_of(const NodeInfo& info, int operand) {
-  const Shape& x = info.input(0).shape;
-  const Shape& shape = info.input(operand).shape;
-  int first = 0;
-  while (first < shape.rank() && shape[first] == 1) ++first;
-  const int rank = shape.rank() - first;
-  if (rank > x.rank() - axis_of(info)) return 0;
-  for (int i = 1; i <= rank; ++i) {
-    if (shape.dim(-i) != x.dim(-i)) return 0;
-  }
-  return std::max<std::int64_t>(shape.elements(), 1);
-}
-
-Acceptance accept_rows(const NodeInfo& info) {
-  for (int i = 1; i < info.input_count(); ++i) {
-    if (info.has_input(i) && period_of(info, i) == 0) {
-      return Acceptance::no(fmt::format("input {} of shape {} is broadcast over the row", i,
-                                        to_string(info.input(i).shape)));
-    }
-  }
-  return accept_floating(info);
-}
-
 std::unique_ptr<PreparedKernel> prepare_rows(const PrepareContext& context, bool centered) {
   const NodeInfo& info = context.info;
   const Shape& shape = info.input(0).shape;
-  const int axis = axis_of(info);
+  const int axis = norm_axis(info);
   const std::int64_t length = shape.elements(axis, shape.rank());
   const std::int64_t rows = shape.elements(0, axis);
   const double epsilon = info.attrs->real("epsilon");
-  const std::int64_t scale_period = period_of(info, 1);
-  const std::int64_t bias_period = info.has_input(2) ? period_of(info, 2) : 0;
+  const std::int64_t scale_period = norm_period(info, 1);
+  const std::int64_t bias_period = info.has_input(2) ? norm_period(info, 2) : 0;
   const DType statistics = info.output_count() > 1 ? info.output(1).dtype : DType::f32;
-  const Parallel parallel(context.threads);
   return dispatch_floating(info.input(0).dtype, [&]<typename T>(std::type_identity<T>) {
-    const auto run = [=](const KernelArgs& args) {
-      parallel_for(parallel, rows, 20 + 0.2 * static_cast<double>(length),
-                   LayerNormRow<T>{args.input<T>(0),
-                                   args.output<T>(0),
-                                   {args.input<T>(1), scale_period},
-                                   {args.input<T>(2), bias_period},
-                                   {args.output<std::byte>(1), statistics},
-                                   {args.output<std::byte>(2), statistics},
+    const auto run = [=](const Launch& launch) {
+      parallel_for(launch, rows, 20 + 0.2 * static_cast<double>(length),
+                   LayerNormRow<T>{launch.input<T>(0),
+                                   launch.output<T>(0),
+                                   {launch.input<T>(1), scale_period},
+                                   {launch.input<T>(2), bias_period},
+                                   {launch.output<std::byte>(1), statistics},
+                                   {launch.output<std::byte>(2), statistics},
                                    length,
                                    epsilon,
                                    centered});
@@ -178,14 +150,13 @@ std::unique_ptr<PreparedKernel> prepare_lrn(const PrepareContext& context) {
   const double beta = info.attrs->real("beta"), bias = info.attrs->real("bias");
   const std::int64_t channels = shape[1], plane = shape.elements(2, shape.rank());
   const std::int64_t samples = shape[0];
-  const Parallel parallel(context.threads);
   return dispatch_floating(info.input(0).dtype, [&]<typename T>(std::type_identity<T>) {
     constexpr std::int64_t kPixels = LocalResponse<T>::kPixels;
     const std::int64_t strips = (plane + kPixels - 1) / kPixels;
-    const auto run = [=](const KernelArgs& args) {
-      parallel_for(parallel, samples * strips, 20.0 * static_cast<double>(channels * kPixels),
-                   LocalResponse<T>{args.input<T>(0), args.output<T>(0), channels, plane, strips,
-                                    size, alpha, beta, bias});
+    const auto run = [=](const Launch& launch) {
+      parallel_for(launch, samples * strips, 20.0 * static_cast<double>(channels * kPixels),
+                   LocalResponse<T>{launch.input<T>(0), launch.output<T>(0), channels, plane,
+                                    strips, size, alpha, beta, bias});
     };
     return make_kernel(context, run, "lrn");
   });
@@ -251,11 +222,11 @@ std::unique_ptr<PreparedKernel> prepare_mean_variance(const PrepareContext& cont
   const Loops<1> kept_loops = make_loops<1>(kept, {shape.strides()});
   const Loops<1> reduced_loops = make_loops<1>(reduced, {shape.strides()});
   const std::int64_t items = shape.elements() == 0 ? 0 : kept.elements();
-  const Parallel parallel(context.threads);
   return dispatch_floating(info.input(0).dtype, [&]<typename T>(std::type_identity<T>) {
-    const auto run = [=](const KernelArgs& args) {
-      parallel_for(parallel, items, 20 + 2.0 * static_cast<double>(reduced.elements()),
-                   MeanVariance<T>{args.input<T>(0), args.output<T>(0), kept_loops, reduced_loops});
+    const auto run = [=](const Launch& launch) {
+      parallel_for(
+          launch, items, 20 + 2.0 * static_cast<double>(reduced.elements()),
+          MeanVariance<T>{launch.input<T>(0), launch.output<T>(0), kept_loops, reduced_loops});
     };
     return make_kernel(context, run, "mean_variance");
   });
@@ -265,9 +236,9 @@ std::unique_ptr<PreparedKernel> prepare_mean_variance(const PrepareContext& cont
 
 void register_norm_kernels(KernelRegistry& registry) {
   register_channel_norm_kernels(registry);
-  add_kernel(registry, "layer_normalization", accept_rows,
+  add_kernel(registry, "layer_normalization", accept_norm_rows,
              [](const PrepareContext& context) { return prepare_rows(context, true); });
-  add_kernel(registry, "rms_normalization", accept_rows,
+  add_kernel(registry, "rms_normalization", accept_norm_rows,
              [](const PrepareContext& context) { return prepare_rows(context, false); });
   add_kernel(registry, "lrn", accept_floating, prepare_lrn);
   add_kernel(registry, "mean_variance_normalization", accept_floating, prepare_mean_variance);

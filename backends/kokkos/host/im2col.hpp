@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "backends/kokkos/gemm_tile.hpp"
+#include "backends/kokkos/host/gemm_tile.hpp"
 #include "ops/window.hpp"
 
 // The right operand of a convolution as a product: b[(channel, tap), output position] is the input

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "backends/kokkos/finish.hpp"
+#include "backends/kokkos/host/finish.hpp"
 #include "ops/conv.hpp"
 
 // Convolutions with one input channel a group, directly. A band of a channel's rows is copied

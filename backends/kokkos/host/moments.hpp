@@ -1,6 +1,6 @@
 #pragma once
 
-#include "backends/kokkos/row_math.hpp"
+#include "backends/kokkos/host/row_math.hpp"
 
 namespace turnout::kokkos {
 

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <array>
 
+#include "backends/kokkos/host/moments.hpp"
 #include "backends/kokkos/kernels.hpp"
-#include "backends/kokkos/moments.hpp"
 #include "backends/kokkos/support.hpp"
 
 namespace turnout::kokkos {
@@ -82,24 +82,23 @@ std::unique_ptr<PreparedKernel> prepare_batch(const PrepareContext& context) {
   const std::int64_t channels = shape.rank() > 1 ? shape[1] : 1;
   const std::int64_t plane = shape.rank() > 1 ? shape.elements(2, shape.rank()) : shape.elements();
   const std::int64_t planes = plane == 0 ? 0 : shape.elements() / plane;
-  const Parallel parallel(context.threads);
   const std::array<DType, 5> dtypes{DType::f32, info.input(1).dtype, info.input(2).dtype,
                                     info.input(3).dtype, info.input(4).dtype};
   return dispatch_floating(info.input(0).dtype, [&]<typename T>(std::type_identity<T>) {
-    const auto run = [=](const KernelArgs& args) {
+    const auto run = [=](const Launch& launch) {
       const auto reader = [&](int i) {
-        return AnyFloat{args.input<std::byte>(i), dtypes[static_cast<std::size_t>(i)]};
+        return AnyFloat{launch.input<std::byte>(i), dtypes[static_cast<std::size_t>(i)]};
       };
-      const T* x = args.input<T>(0);
-      T* y = args.output<T>(0);
+      const T* x = launch.input<T>(0);
+      T* y = launch.output<T>(0);
       if (plane == 1) {
         parallel_for(
-            parallel, planes / std::max<std::int64_t>(channels, 1),
+            launch, planes / std::max<std::int64_t>(channels, 1),
             3.0 * static_cast<double>(channels),
             BatchNormRow<T>{x, y, reader(1), reader(2), reader(3), reader(4), channels, epsilon});
         return;
       }
-      parallel_for(parallel, planes, 15 + 0.07 * static_cast<double>(plane),
+      parallel_for(launch, planes, 15 + 0.07 * static_cast<double>(plane),
                    BatchNormPlane<T>{x, y, reader(1), reader(2), reader(3), reader(4), channels,
                                      plane, epsilon});
     };
@@ -135,16 +134,15 @@ std::unique_ptr<PreparedKernel> prepare_grouped(const PrepareContext& context, s
   const std::int64_t channels = shape[1];
   const std::int64_t plane = shape.elements(2, shape.rank());
   const std::int64_t items = shape.elements() == 0 ? 0 : shape[0] * channels / group;
-  const Parallel parallel(context.threads);
   const DType scale = info.input(1).dtype;
   const DType bias = info.input(2).dtype;
   return dispatch_floating(info.input(0).dtype, [&]<typename T>(std::type_identity<T>) {
-    const auto run = [=](const KernelArgs& args) {
-      parallel_for(
-          parallel, items, 20 + 0.2 * static_cast<double>(group * plane),
-          GroupNorm<T>{args.input<T>(0), args.output<T>(0),
-                       AnyFloat{args.input<std::byte>(1), scale},
-                       AnyFloat{args.input<std::byte>(2), bias}, channels, group, plane, epsilon});
+    const auto run = [=](const Launch& launch) {
+      parallel_for(launch, items, 20 + 0.2 * static_cast<double>(group * plane),
+                   GroupNorm<T>{launch.input<T>(0), launch.output<T>(0),
+                                AnyFloat{launch.input<std::byte>(1), scale},
+                                AnyFloat{launch.input<std::byte>(2), bias}, channels, group, plane,
+                                epsilon});
     };
     return make_kernel(context, run, "group_norm");
   });

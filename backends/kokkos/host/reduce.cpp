@@ -1,4 +1,4 @@
-#include "backends/kokkos/reduce.hpp"
+#include "backends/kokkos/host/reduce.hpp"
 
 #include "backends/kokkos/kernels.hpp"
 
