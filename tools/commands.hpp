@@ -11,5 +11,6 @@ void add_plan(CLI::App& app);
 void add_compare(CLI::App& app);
 void add_predict(CLI::App& app);
 void add_verify(CLI::App& app);
+void add_crossover(CLI::App& app);
 
 }  // namespace turnout::tools

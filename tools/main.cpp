@@ -40,6 +40,7 @@ int main(int argc, char** argv) {
   turnout::tools::add_plan(app);
   turnout::tools::add_compare(app);
   turnout::tools::add_predict(app);
+  turnout::tools::add_crossover(app);
   turnout::tools::add_verify(app);
   try {
     app.parse(argc, argv);

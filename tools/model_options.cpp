@@ -127,6 +127,21 @@ std::vector<std::int64_t> parse_batches(const std::string& text) {
   return result;
 }
 
+std::pair<std::int64_t, std::int64_t> parse_range(const std::string& text) {
+  constexpr std::int64_t kMaxBatch = std::int64_t{1} << 20;
+  const std::size_t dots = text.find("..");
+  if (dots == std::string::npos) {
+    fail(ErrorCode::invalid_argument, "--batch: '{}' isn't LOW..HIGH", text);
+  }
+  const std::int64_t first = parse_size(text.substr(0, dots), "--batch");
+  const std::int64_t last = parse_size(text.substr(dots + 2), "--batch");
+  if (first < 1 || last < first || last > kMaxBatch) {
+    fail(ErrorCode::invalid_argument, "--batch: '{}' needs 1 <= LOW <= HIGH <= {}", text,
+         kMaxBatch);
+  }
+  return {first, last};
+}
+
 std::pair<std::string, std::string> split_pair(const std::string& text, const char* option) {
   const std::size_t at = text.rfind('=');
   if (at == std::string::npos || at == 0 || at + 1 == text.size()) {

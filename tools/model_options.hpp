@@ -36,6 +36,8 @@ struct ModelOptions {
 std::vector<std::string> split_list(const std::string& text);
 /// "1,8,64", or "1..1024" for the powers of two in between, ends included. Error for anything else.
 std::vector<std::int64_t> parse_batches(const std::string& text);
+/// "LOW..HIGH" of batches, 1 <= LOW <= HIGH <= 2^20. Error for anything else.
+std::pair<std::int64_t, std::int64_t> parse_range(const std::string& text);
 /// "NAME=VALUE", split at the last '=' (ONNX names may hold any character).
 std::pair<std::string, std::string> split_pair(const std::string& text, const char* option);
 std::int64_t parse_size(const std::string& text, const std::string& what);

@@ -206,16 +206,37 @@ def check_compare(folder):
     check("crossover" in text and "evidence" in text, "compare: the table is printed")
 
 
+def check_crossover(folder):
+    out = folder / "crossover.json"
+    code, text, error = turnout("crossover", DIGITS, "--batch", "1..512", "--devices", "cpu,virtual:v100,auto", "--per-op",
+                                "--json", out)
+    check(code == 0 and "fastest single device" in text, f"crossover: {error}")
+    report = json.loads(out.read_text())
+    for curve in (report["single"], report["plan"]):
+        intervals = curve["intervals"]
+        check(intervals[0]["first"] == 1 and intervals[-1]["last"] == 512, f"crossover: the whole axis: {intervals}")
+        check(all(a["last"] + 1 == b["first"] for a, b in zip(intervals, intervals[1:])), f"crossover: no gaps: {intervals}")
+        check(len(curve["crossings"]) == len(intervals) - 1, "crossover: a crossing between every two intervals")
+        for crossing, after in zip(curve["crossings"], intervals[1:]):
+            check(crossing["batch"] == after["first"] and 1 <= crossing["low"] <= crossing["batch"] <= crossing["high"],
+                  f"crossover: the range holds the crossing: {crossing}")
+    check({op["node"] for op in report["ops"]} >= {"layer1", "softmax"}, "crossover: every op")
+    for bad in ("8..1", "0..4", "7", "a..b", "1..99999999"):
+        check_error(f"a bad range {bad}", 2, bad.split(".")[0], "crossover", DIGITS, "--batch", bad)
+    check_error("one device", 2, "two devices", "crossover", DIGITS, "--devices", "cpu,auto")
+
+
 def main():
     with tempfile.TemporaryDirectory(prefix="turnout-test-") as name:
         folder = pathlib.Path(name)
-        for command in ("run", "plan", "compare", "devices", "verify"):
+        for command in ("run", "plan", "compare", "devices", "verify", "crossover"):
             code, text, _ = turnout(command, "--help")
             check(code == 0 and "--" in text, f"{command} --help")
         check_errors(folder)
         check_shape_inputs(folder)
         if has_virtual():
             check_costs(folder)
+            check_crossover(folder)
         else:
             print("plans with given costs skipped: this build has no virtual device")
         check_compare(folder)
