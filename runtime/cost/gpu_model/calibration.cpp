@@ -12,7 +12,7 @@ struct Spread {
   double level, pass, kind, parameter, near, length, noise;
   double outlier;  // multiples of the own deviation beyond which a measurement counts less
 };
-constexpr Spread kProduct{0.18, 0, 0.14, 0.2, 0.4, 3.0, 0.1, 0.9};
+constexpr Spread kProduct{0.18, 0, 0.11, 0.2, 0.37, 2.95, 0.062, 1.1};
 constexpr Spread kConvolution{0.13, 0.05, 0.06, 0.15, 0.21, 5.8, 0.02, 2.9};
 
 const Spread& spread_of(const Features& features) {

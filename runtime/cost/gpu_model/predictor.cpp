@@ -95,7 +95,11 @@ double GpuPredictor::uncalibrated_seconds(const OpShape& shape) const {
 
 double GpuPredictor::seconds(const OpShape& shape) const {
   const double seconds = uncalibrated_seconds(shape);
-  return calibrated_ ? seconds * std::exp(calibration_.log_ratio(point(shape))) : seconds;
+  if (!calibrated_) return seconds;
+  // Far from all measurements the linear part would go on without end.
+  constexpr double kMostCorrection = 2;
+  const double correction = calibration_.log_ratio(point(shape));
+  return seconds * std::exp(std::clamp(correction, -kMostCorrection, kMostCorrection));
 }
 
 CalibrationPoint GpuPredictor::point(const OpShape& shape) const {

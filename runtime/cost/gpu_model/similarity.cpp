@@ -21,7 +21,7 @@ double log2_of_side(std::int64_t size) { return log2_of(std::min<std::int64_t>(s
 }  // namespace
 
 Features features_of(const OpShape& s) {
-  constexpr double kReduction = 0.4, kFlops = 0.08;
+  constexpr double kReduction = 0.5, kFlops = 0.06;
   Features f;
   f.is_conv = s.is_conv;
   f.pass = s.pass;
