@@ -6,9 +6,13 @@
 #include <string>
 #include <vector>
 
+#include "runtime/report/machine.hpp"
 #include "runtime/session.hpp"
 
 namespace turnout {
+
+/// "format" of the JSON that compare writes and report reads.
+inline constexpr std::string_view kCompareFormat = "turnout-compare-1";
 
 struct CompareOptions {
   std::vector<std::int64_t> batches;
@@ -27,6 +31,7 @@ struct CompareOptions {
 /// One device at one batch.
 struct CompareRow {
   std::string device;
+  std::string host;  ///< letter of its machine in a report of several; empty otherwise
   std::int64_t batch = 0;
   double latency_seconds = 0;  ///< median of the runs, or predicted
   double spread = 0;           ///< (upper - lower quartile) / median; 0 for predictions
@@ -57,6 +62,9 @@ struct Crossover {
 
 struct Comparison {
   std::string model;
+  std::string model_digest;  ///< of the imported graph: the same for the same model
+  std::string input_digest;
+  std::vector<Machine> machines;  ///< one; in a merged report several: A, B, ...
   std::vector<CompareRow> rows;
   std::vector<Crossover> crossovers;
   std::vector<std::string>
@@ -71,6 +79,9 @@ struct Comparison {
 /// elsewhere only their clock advances.
 Comparison compare(const std::shared_ptr<System>& system, const Graph& model,
                    const CompareOptions& options);
+
+/// "cpu" of "cpu [A]": the device without the letter that a report of several machines adds.
+std::string_view base_device(std::string_view label);
 
 std::string to_text(const Comparison& comparison);
 std::string to_json(const Comparison& comparison);

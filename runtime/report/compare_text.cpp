@@ -45,7 +45,8 @@ std::string to_text(const Comparison& comparison) {
     if (last >= 0 && row.batch != last) text += "\n";
     last = row.batch;
     text += row_text(row, comparison.winner(row.batch) == &row);
-    if (row.device != "auto" && row.device.rfind("cpu", 0) != 0) devices.insert(row.device);
+    const std::string_view base = base_device(row.device);
+    if (base != "auto" && !base.starts_with("cpu")) devices.insert(row.device);
   }
   text += "\ncrossover\n";
   for (const Crossover& crossover : comparison.crossovers) {
@@ -54,6 +55,10 @@ std::string to_text(const Comparison& comparison) {
   }
   for (const std::string& device : devices) {
     text += fmt::format("  {}: never in the batches tried\n", device);
+  }
+  if (comparison.machines.size() > 1) text += "\nmachines\n";
+  for (std::size_t m = 0; m < comparison.machines.size() && comparison.machines.size() > 1; ++m) {
+    text += fmt::format("  {}: {}\n", static_cast<char>('A' + m), describe(comparison.machines[m]));
   }
   for (const std::string& note : comparison.notes) text += "note: " + note + "\n";
   text +=
@@ -64,10 +69,27 @@ std::string to_text(const Comparison& comparison) {
 std::string to_json(const Comparison& comparison) {
   using Json = nlohmann::ordered_json;
   Json json;
+  const auto machine = [](const Machine& m) {
+    return Json{{"cpu", m.cpu},         {"cores", m.cores}, {"system", m.system},
+                {"version", m.version}, {"build", m.build}, {"providers", m.providers}};
+  };
+  json["format"] = kCompareFormat;
   json["model"] = comparison.model;
+  json["model_digest"] = comparison.model_digest;
+  json["input_digest"] = comparison.input_digest;
+  if (comparison.machines.size() == 1) json["machine"] = machine(comparison.machines[0]);
+  for (std::size_t m = 0; m < comparison.machines.size() && comparison.machines.size() > 1; ++m) {
+    Json entry = {{"host", std::string(1, static_cast<char>('A' + m))}};
+    entry.update(machine(comparison.machines[m]));
+    json["machines"].push_back(std::move(entry));
+  }
   json["rows"] = Json::array();
   for (const CompareRow& row : comparison.rows) {
     Json entry = {{"device", row.device}, {"batch", row.batch}};
+    if (!row.host.empty()) {
+      entry["host"] = row.host;
+      entry["host_device"] = base_device(row.device);
+    }
     if (!row.skipped.empty()) {
       entry["skipped"] = row.skipped;
       json["rows"].push_back(entry);

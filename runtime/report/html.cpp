@@ -108,7 +108,7 @@ std::string main_result(const Comparison& comparison, const DeviceStyles& styles
     parts.push_back(fmt::format("{} {}", crossover.to, crossover_text(crossover)));
   }
   for (const std::string& device : styles.devices()) {
-    if (device == "auto" || is_cpu(device)) continue;
+    if (base_device(device) == "auto" || is_cpu(device)) continue;
     const bool crosses =
         std::any_of(comparison.crossovers.begin(), comparison.crossovers.end(),
                     [&](const Crossover& crossover) { return crossover.to == device; });
@@ -133,11 +133,16 @@ std::string caveat(const Comparison& comparison) {
     measured = measured || row.evidence == Evidence::measured;
     predicted = predicted || row.evidence != Evidence::measured;
   }
-  if (!predicted) return measured ? "All times were measured on this machine." : "";
+  const char* machine =
+      comparison.machines.size() > 1 ? "the machine of their row" : "this machine";
+  if (!predicted) {
+    return measured ? fmt::format("All times were measured on {}.", machine) : std::string();
+  }
   return fmt::format(
       "{}Dashed lines and hollow marks are not measurements: such a time comes from "
       "a model of the device.",
-      measured ? "Solid lines and filled marks were measured on this machine. " : "");
+      measured ? fmt::format("Solid lines and filled marks were measured on {}. ", machine)
+               : std::string());
 }
 
 std::string outputs_text(const Comparison& comparison) {
@@ -223,9 +228,24 @@ std::string explanations(const Comparison& comparison) {
     const bool rare = meaning.evidence == Evidence::spec || meaning.evidence == Evidence::unprobed;
     const auto has = [&](const CompareRow& row) { return row.evidence == meaning.evidence; };
     if (rare && std::none_of(comparison.rows.begin(), comparison.rows.end(), has)) continue;
-    html += fmt::format("<div><dt>{}</dt><dd>{}</dd></div>", badge(meaning.evidence), meaning.text);
+    std::string text(meaning.text);
+    const std::size_t here = text.find("this machine");
+    if (comparison.machines.size() > 1 && here != std::string::npos) text.replace(here, 4, "its");
+    html += fmt::format("<div><dt>{}</dt><dd>{}</dd></div>", badge(meaning.evidence), text);
   }
   return html + "</dl>\n";
+}
+
+// Which machine each letter stands for; of a single comparison, the machine.
+std::string machines(const Comparison& comparison) {
+  if (comparison.machines.empty()) return "";
+  std::string html = "<section><h2>Machines</h2><ul id=\"machines\">";
+  for (std::size_t m = 0; m < comparison.machines.size(); ++m) {
+    const std::string letter =
+        comparison.machines.size() > 1 ? fmt::format("{}: ", static_cast<char>('A' + m)) : "";
+    html += "<li>" + letter + escape_html(describe(comparison.machines[m])) + "</li>";
+  }
+  return html + "</ul></section>\n";
 }
 
 std::string notes(const Comparison& comparison) {
@@ -260,7 +280,7 @@ std::string to_html(const Comparison& comparison) {
       "which does "
       "not run here.</noscript></div></section>\n";
   html += "<section><h2>All figures</h2>\n" + table(comparison, styles) + explanations(comparison) +
-          "</section>\n" + notes(comparison);
+          "</section>\n" + notes(comparison) + machines(comparison);
   html += fmt::format(
       "</main>\n<script type=\"application/json\" id=\"comparison\">{}</script>\n"
       "<script nonce=\"turnout\">{}</script>\n</body></html>\n",

@@ -89,7 +89,10 @@ bool has_latency(const CompareRow& row) {
          row.batch > 0;
 }
 
-bool is_cpu(std::string_view device) { return device == "cpu" || device.starts_with("cpu:"); }
+bool is_cpu(std::string_view device) {
+  const std::string_view base = base_device(device);
+  return base == "cpu" || base.starts_with("cpu:");
+}
 
 std::string_view style_of(Evidence evidence) {
   switch (evidence) {
