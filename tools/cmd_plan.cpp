@@ -4,6 +4,7 @@
 
 #include "runtime/cost/cpu_probe.hpp"
 #include "runtime/io/file.hpp"
+#include "runtime/plan/dot.hpp"
 #include "runtime/plan/explain.hpp"
 #include "tools/commands.hpp"
 #include "tools/model_options.hpp"
@@ -18,6 +19,7 @@ struct PlanCommand {
   std::string costs_file;
   std::string objective = "serial";
   std::string json;
+  std::string dot;
   bool explain = false;
   bool graph = false;
 };
@@ -72,6 +74,7 @@ void plan(const PlanCommand& command) {
                                                              : plan_with_costs(*system, command);
   if (command.graph) fmt::print("{}", to_text(explanation.planned.graph));
   fmt::print("{}", to_text(explanation, command.explain));
+  if (!command.dot.empty()) write_text(command.dot, to_dot(explanation.planned));
   if (command.json.empty()) return;
   write_text(command.json, to_json(explanation) + "\n");
 }
@@ -94,7 +97,8 @@ void add_plan(CLI::App& app) {
       "JSON file with the seconds of every node and copy, used instead of the model");
   command->add_option("--objective", options->objective, "serial: the sum of all times")
       ->check(CLI::IsMember({"serial"}));
-  command->add_option("--json", options->json, "write the plan to this file");
+  command->add_option("--json", options->json, "write the plan to this file; see plan-diff");
+  command->add_option("--dot", options->dot, "write the plan as a Graphviz graph to this file");
   command->callback([options] { plan(*options); });
 }
 

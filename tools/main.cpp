@@ -38,9 +38,11 @@ int main(int argc, char** argv) {
   turnout::tools::add_devices(app);
   turnout::tools::add_run(app);
   turnout::tools::add_plan(app);
+  turnout::tools::add_plan_diff(app);
   turnout::tools::add_compare(app);
   turnout::tools::add_predict(app);
   turnout::tools::add_crossover(app);
+  turnout::tools::add_report(app);
   turnout::tools::add_verify(app);
   try {
     app.parse(argc, argv);

@@ -149,7 +149,7 @@ std::string node_text(const Explanation& explanation, std::size_t n) {
 
 Explanation explain(System& system, const Graph& model, const CostModel& costs,
                     const SessionOptions& options, bool flips) {
-  Explanation result{plan_model(system, model, costs, options), {}, ""};
+  Explanation result{plan_model(system, model, costs, options), {}, "", options.dims};
   const auto symbols = model.symbols();
   if (!symbols.empty()) result.batch_symbol = symbols.front();
   if (!flips || result.planned.plan.device_count() < 2) return result;
@@ -216,7 +216,10 @@ std::string to_json(const Explanation& explanation) {
   const Plan& plan = explanation.planned.plan;
   const Graph& graph = explanation.planned.graph;
   Json json;
+  json["format"] = kPlanFormat;
   json["model"] = graph.name();
+  json["dims"] = Json::object();
+  for (const auto& [name, size] : explanation.dims) json["dims"][name] = size;
   json["predicted_s"] = plan.serial_seconds;
   json["lanes_s"] = plan.predicted_seconds;
   json["lower_bound_s"] = plan.lower_bound_seconds;
@@ -241,7 +244,10 @@ std::string to_json(const Explanation& explanation) {
     for (std::size_t d = 0; d < node.options.size(); ++d) {
       const NodeOption& option = node.options[d];
       Json other = {{"device", plan.devices[d].label}, {"possible", option.possible}};
-      if (option.possible) other["seconds"] = option.seconds;
+      if (option.possible) {
+        other["seconds"] = option.seconds;
+        other["evidence"] = to_string(option.evidence);
+      }
       for (const auto& refusal : option.refusals) {
         other["refusals"].push_back({{"provider", refusal.provider}, {"reason", refusal.reason}});
       }
@@ -266,7 +272,8 @@ std::string to_json(const Explanation& explanation) {
                               {"seconds", copy.seconds},
                               {"evidence", to_string(copy.evidence)}});
   }
-  return json.dump(1);
+  // Names of a hostile model needn't be UTF-8.
+  return json.dump(1, ' ', false, Json::error_handler_t::replace);
 }
 
 std::int64_t flip_batch(System& system, const Graph& model, const CostModel& costs,

@@ -7,6 +7,9 @@
 
 namespace turnout {
 
+/// "format" of the JSON of a plan, which plan-diff reads.
+inline constexpr std::string_view kPlanFormat = "turnout-plan-1";
+
 /// Where a node would move, and when: found by planning again.
 struct Flip {
   std::int64_t batch = 0;  ///< 0: at no batch tried
@@ -20,6 +23,7 @@ struct Explanation {
   PlannedModel planned;
   std::vector<Flip> flips;  ///< per node of the planned graph; empty: not asked for
   std::string batch_symbol;
+  Bindings dims;  ///< sizes it was planned for
 };
 
 /// Plans a model; with `flips`, also finds for each node the batch and the link speed at which the

@@ -204,6 +204,51 @@ def check_compare(folder):
               f"compare: evidence of {row['device']}")
     check(table["outputs_agree"], "compare: outputs agree")
     check("crossover" in text and "evidence" in text, "compare: the table is printed")
+    check(table["machine"]["cpu"] and os.uname().nodename not in json.dumps(table["machine"]), "compare: the machine, unnamed")
+    check_report(folder, out)
+
+
+def check_report(folder, table):
+    other, html, merged = folder / "other.json", folder / "merged.html", folder / "merged.json"
+    figures = json.loads(table.read_text())
+    figures["machine"]["cpu"] = "another CPU"
+    other.write_text(json.dumps(figures))
+    code, text, error = turnout("report", table, other, "--html", html, "--json", merged)
+    check(code == 0 and "cpu [B]" in text and "another CPU" in text, f"report: {error}")
+    rows = json.loads(merged.read_text())["rows"]
+    check(len(rows) == 2 * len(figures["rows"]), "report: the rows of both")
+    check({(row["host"], row["host_device"]) for row in rows} >= {("A", "cpu"), ("B", "cpu")}, "report: keyed by host and device")
+    check("another CPU" in html.read_text(), "report: the machines are in the page")
+    check_error("one file twice", 2, "another file", "report", table, table)
+    check_error("a merged file again", 2, "merged.json", "report", table, merged)
+    figures["model_digest"] = "0" * 16
+    other.write_text(json.dumps(figures))
+    check_error("another model", 2, "different models", "report", table, other)
+    other.write_bytes(table.read_bytes()[:1000])
+    check_error("a cut file", 2, "other.json", "report", table, other)
+    other.write_bytes(bytes(range(256)) * 8)
+    check_error("noise", 2, "other.json", "report", other)
+    check_error("a missing file", 1, "nowhere.json", "report", folder / "nowhere.json")
+
+
+def check_plan_diff(folder):
+    plans = []
+    for batch in (1, 1024):
+        plans.append(folder / f"plan{batch}.json")
+        code, _, error = turnout("plan", DIGITS, "--batch", batch, "--devices", "cpu,virtual:v100", "--json", plans[-1],
+                                 "--dot", folder / "plan.dot")
+        check(code == 0, f"plan --json --dot: {error}")
+    dot = (folder / "plan.dot").read_text()
+    check(dot.startswith("digraph") and "layer1" in dot and "predicted" in dot, f"plan --dot: {dot[:200]}")
+    out = folder / "diff.json"
+    code, text, error = turnout("plan-diff", *plans, "--json", out)
+    check(code == 0 and "nodes moved" in text, f"plan-diff: {error}")
+    diff = json.loads(out.read_text())
+    places = [json.loads(plan.read_text())["placement"] for plan in plans]
+    moved = {name for name in places[0] if places[0][name] != places[1].get(name)}
+    check(moved and {node["node"] for node in diff["moved"]} == moved, f"plan-diff: {moved} moved: {diff['moved']}")
+    check(all(node["why"] for node in diff["moved"]), "plan-diff: every move has its reason")
+    check_error("plan-diff of no plan", 2, "diff.json", "plan-diff", plans[0], out)
 
 
 def check_crossover(folder):
@@ -229,7 +274,7 @@ def check_crossover(folder):
 def main():
     with tempfile.TemporaryDirectory(prefix="turnout-test-") as name:
         folder = pathlib.Path(name)
-        for command in ("run", "plan", "compare", "devices", "verify", "crossover"):
+        for command in ("run", "plan", "compare", "devices", "verify", "crossover", "report", "plan-diff"):
             code, text, _ = turnout(command, "--help")
             check(code == 0 and "--" in text, f"{command} --help")
         check_errors(folder)
@@ -237,6 +282,7 @@ def main():
         if has_virtual():
             check_costs(folder)
             check_crossover(folder)
+            check_plan_diff(folder)
         else:
             print("plans with given costs skipped: this build has no virtual device")
         check_compare(folder)
