@@ -5,10 +5,17 @@
 
 #include "backends/gpu/profile.hpp"
 #include "core/error.hpp"
+#include "generated/turnout_config.hpp"
 #include "runtime/cost/gpu_model/accuracy.hpp"
 #include "runtime/cost/gpu_model/conv.hpp"
 #include "runtime/cost/gpu_model/product.hpp"
 #include "runtime/io/file.hpp"
+
+#if !TURNOUT_HAS_VIRTUAL
+
+TEST_CASE("GPU time models") { SKIP("this build has no virtual device, so no profiles"); }
+
+#else
 
 // Every prediction here is of a device whose tables took no part in what it is made from.
 namespace turnout::gpu_model {
@@ -276,3 +283,5 @@ TEST_CASE("a refused row counts as an error of 100 %") {
 }
 
 }  // namespace turnout::gpu_model
+
+#endif
