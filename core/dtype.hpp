@@ -119,7 +119,7 @@ decltype(auto) dispatch(DType dtype, F&& f) {
   fail(ErrorCode::internal, "dispatch on an undefined dtype");
 }
 
-inline std::uint16_t Half::from_float(float value) {
+TURNOUT_HD inline std::uint16_t Half::from_float(float value) {
   const auto word = std::bit_cast<std::uint32_t>(value);
   const std::uint32_t sign = (word >> 16) & 0x8000U;
   const std::uint32_t magnitude = word & 0x7fffffffU;
@@ -133,7 +133,7 @@ inline std::uint16_t Half::from_float(float value) {
   return static_cast<std::uint16_t>(sign | (rounded >> 13));
 }
 
-inline float Half::to_float(std::uint16_t bits) {
+TURNOUT_HD inline float Half::to_float(std::uint16_t bits) {
   const std::uint32_t sign = static_cast<std::uint32_t>(bits & 0x8000U) << 16;
   const std::uint32_t magnitude = bits & 0x7fffU;
   if (magnitude >= 0x7c00U) {

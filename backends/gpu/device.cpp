@@ -1,6 +1,7 @@
 #include "backends/gpu/device.hpp"
 
 #include "backends/gpu/event.hpp"
+#include "backends/gpu/kernels.hpp"
 #include "backends/gpu/stream.hpp"
 #include "core/error.hpp"
 
@@ -11,6 +12,7 @@ GpuDevice::GpuDevice(std::shared_ptr<vendor::Driver> driver, int index, DeviceIn
       driver_(std::move(driver)),
       native_(vendor::open_device(driver_, index, info_)) {
   vendor::make_current(native_);
+  start_kernels(index);
   pool_ = vendor::make_pool(native_);
   memory_stream_ = vendor::make_stream(native_);
   origin_ = vendor::make_event(native_);

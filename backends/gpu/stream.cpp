@@ -1,6 +1,7 @@
 #include "backends/gpu/stream.hpp"
 
 #include "backends/gpu/event.hpp"
+#include "backends/gpu/kernels.hpp"
 #include "core/error.hpp"
 
 namespace turnout::gpu {
@@ -10,7 +11,10 @@ GpuStream::GpuStream(GpuDevice& device) : device_(device) {
   native_ = vendor::make_stream(device.native());
 }
 
-GpuStream::~GpuStream() { vendor::destroy_stream(native_); }
+GpuStream::~GpuStream() {
+  forget_stream(native_handle());
+  vendor::destroy_stream(native_);
+}
 
 void GpuStream::check_operand(const Operand& operand) const {
   if (operand.address == nullptr) return;
@@ -107,6 +111,7 @@ void GpuStream::synchronize() {
   device_.count_synchronize();
   vendor::make_current(device_.native());
   vendor::synchronize(native_);
+  check_kernels(native_handle());
 }
 
 void GpuStream::begin_capture() {

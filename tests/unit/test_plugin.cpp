@@ -17,7 +17,9 @@
 #include "generated/build_id.hpp"
 #include "generated/turnout_config.hpp"
 #include "ops/all_ops.hpp"
+#include "runtime/report/compare.hpp"
 #include "tests/support/device_conformance.hpp"
+#include "tests/support/models.hpp"
 
 using namespace turnout;
 using namespace turnout::conformance;
@@ -103,6 +105,60 @@ std::vector<std::string> exported_symbols(const fs::path& file) {
   return names;
 }
 
+Shape with_batch(std::int64_t batch, const Shape& matrix) {
+  return batch == 0 ? matrix : Shape({batch, matrix[0], matrix[1]});
+}
+
+// One node at a time on a backend's first device, held against the op's reference.
+struct SessionDevice {
+  explicit SessionDevice(Backend& of) : backend(of), device(of.open(of.device_names().front())) {
+    backend.register_kernels(kernels);
+  }
+
+  /// The provider that ran it.
+  std::string check(const char* op, const AttrMap& attrs, const std::vector<Shape>& shapes) {
+    GraphBuilder builder(all_ops(), "one");
+    std::vector<ValueId> values;
+    std::vector<Tensor> inputs;
+    for (const Shape& shape : shapes) {
+      std::vector<Dim> dims;
+      for (int i = 0; i < shape.rank(); ++i) dims.emplace_back(shape[i]);
+      values.push_back(builder.input("x" + std::to_string(values.size()), DType::f32, dims));
+      inputs.push_back(testing::random_tensor(shape, static_cast<unsigned>(values.size())));
+    }
+    builder.output(builder.add(op, values, attrs, "node"), "y");
+    const Graph graph = builder.build().bind({});
+    const NodeInfo info = graph.info(NodeId{0});
+    const auto providers = backend.default_providers();
+    const auto selected = kernels.select(info, device.info(), providers);
+    REQUIRE(selected.entry != nullptr);
+    const auto kernel = selected.entry->prepare({info, device, 1, {}, false});
+    const auto stream = device.make_stream();
+    std::vector<std::shared_ptr<Buffer>> buffers;
+    std::vector<Operand> operands;
+    for (const Tensor& input : inputs) {
+      buffers.push_back(device.allocate(input.bytes(), MemoryKind::device));
+      stream->copy(buffers.back()->address(), &device, input.address(), nullptr, input.bytes());
+      operands.push_back({buffers.back()->address(), &device});
+    }
+    Tensor y = Tensor::empty(info.output(0));
+    const auto result = device.allocate(y.bytes(), MemoryKind::device);
+    const auto scratch = device.allocate(kernel->workspace_bytes() + 1, MemoryKind::device);
+    const Operand output{result->address(), &device};
+    const KernelArgs args(operands, {&output, 1}, {scratch->address(), &device}, &device);
+    stream->launch(*kernel, args);
+    stream->copy(y.address(), nullptr, result->address(), &device, y.bytes());
+    stream->synchronize();
+    const std::vector<Tensor> got = {y};
+    CHECK(output_difference(got, testing::run_reference(graph, {}, inputs)) < 1e-6);
+    return selected.entry->provider;
+  }
+
+  Backend& backend;
+  Device& device;
+  KernelRegistry kernels;
+};
+
 // y = relu(x) by the backend's own kernel.
 std::vector<float> relu(Backend& backend, Device& device, const std::vector<float>& x) {
   KernelRegistry kernels;
@@ -160,6 +216,29 @@ TEST_CASE("two plugins in one process") {
   std::string text;
   CHECK(error_of([&] { a.open("emulated:0").allocate(std::size_t{1} << 60, MemoryKind::device); },
                  &text) == ErrorCode::out_of_memory);
+}
+
+TEST_CASE("products of a plugin's library: every form it takes, and what it refuses") {
+  Backend& backend = load_plugin(kPlugins / "turnout_emulated_b.so", "profiles=h100");
+  SessionDevice device(backend);
+  // [batch] x [3,5] x [5,4], transposed or not, with bias and residual.
+  for (const bool trans_a : {false, true}) {
+    for (const bool trans_b : {false, true}) {
+      for (const bool batched : {false, true}) {
+        const Shape a = with_batch(batched ? 2 : 0, trans_a ? Shape({5, 3}) : Shape({3, 5}));
+        const Shape b = with_batch(batched ? 2 : 0, trans_b ? Shape({4, 5}) : Shape({5, 4}));
+        const AttrMap attrs = {{"trans_a", std::int64_t{trans_a}},
+                               {"trans_b", std::int64_t{trans_b}},
+                               {"alpha", 0.5},
+                               {"activation", std::string("relu")}};
+        CHECK(device.check("matmul", attrs, {a, b}) == "emulated_blas");
+        CHECK(device.check("matmul", attrs, {a, b, Shape({4})}) == "emulated_blas");
+        CHECK(device.check("matmul", attrs, {a, b, Shape({3, 1})}) == "kokkos");  // bias by row
+      }
+    }
+  }
+  CHECK(device.check("matmul", {{"activation", std::string("tanh")}},
+                     {Shape({3, 5}), Shape({5, 4})}) == "kokkos");
 }
 
 TEST_CASE("the device suite on a plugin's devices") {
