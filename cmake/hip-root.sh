@@ -43,6 +43,16 @@ need_root() {
   [ "$(id -u)" -eq 0 ] || fail "'$1' needs root, for debootstrap and chroot: run it with sudo or as root"
 }
 
+# Deletes folders, but never through something mounted below them: it could be the source tree.
+remove() {
+  local folder
+  for folder in "$@"; do
+    ! under="${folder// /\\040}/" awk 'index($5 "/", ENVIRON["under"]) == 1 { found = 1 } END { exit !found }' \
+      /proc/self/mountinfo || fail "something is mounted under $folder: unmount it first"
+    rm -rf --one-file-system "$folder"
+  done
+}
+
 # One maker at a time: what an interrupted one left behind can then be removed.
 lock() {
   mkdir -p "$build"
@@ -77,17 +87,18 @@ with_mounts() {
   chrooted "$@"
 }
 
-# with_copies ROOT FOLDER CMD...: the same with a copy of the tree. Of build/ only Kokkos goes in; what the command
-# wrote under build/ (told by its change time) comes back, also when it failed.
+# with_copies ROOT FOLDER CMD...: the same with a copy of the tree. Of build/ only Kokkos and FOLDER go in; what the
+# command wrote under build/ (told by its change time) comes back, also when it failed.
 with_copies() {
-  local copy=$1$tree start=$1/.start status=0 kokkos=()
+  local copy=$1$tree start=$1/.start folder=${2#"$tree/"} status=0 old built
   mkdir -p "$copy/build"
-  find "$copy" -mindepth 1 -maxdepth 1 ! -name build -exec rm -rf {} +
-  rm -rf "$copy"/build/deps/kokkos-hip-*
+  mapfile -t old < <(find "$copy" -mindepth 1 -maxdepth 1 ! -name build && compgen -G "$copy/build/deps/kokkos-hip-*")
+  remove "${old[@]}"
   tar -C "$tree" --exclude=./.git --exclude=./build -cf - . | tar -C "$copy" -xf -
-  mapfile -t kokkos < <(cd "$tree" && compgen -G 'build/deps/kokkos-hip-*')
-  [ ${#kokkos[@]} -eq 0 ] || tar -C "$tree" -cf - "${kokkos[@]}" | tar -C "$copy" -xf -
-  mkdir -p "$copy${2#"$tree"}"
+  mapfile -t built < <(cd "$tree" && compgen -G 'build/deps/kokkos-hip-*')
+  case $folder in build/deps/* | build/hip-root*) ;; build/*) built+=("$folder") ;; esac
+  [ ${#built[@]} -eq 0 ] || tar -C "$tree" -cf - "${built[@]}" | tar -C "$copy" -xf -
+  mkdir -p "$copy/${2#"$tree"}"
   touch "$start"
   chrooted "$@" || status=$?
   (cd "$copy" && find build ! -type d -cnewer "$start" -print0) |
@@ -151,7 +162,7 @@ root() {
   ! up_to_date "$hip_root/.stamp" "$key" || return 0
   lock
   ! up_to_date "$hip_root/.stamp" "$key" || { unlock; return 0; }
-  rm -rf --one-file-system "$part"
+  remove "$part"
   free=$(df -P -B1 "$build" | awk 'END { print $4 }')
   [ "$free" -ge "$needed_bytes" ] || fail "$((free / 1000000)) MB free at $build: the root needs \
 $((needed_bytes / 1000000)) MB while it is made"
@@ -160,12 +171,12 @@ $((needed_bytes / 1000000)) MB while it is made"
   proxy=$(apt-config shell p Acquire::http::Proxy 2>/dev/null | sed "s/^p='\(.*\)'$/\1/") || proxy=
   [ -z "$proxy" ] || export http_proxy=$proxy
   mkdir "$part"
-  trap 'rm -rf --one-file-system "$hip_root.part"' EXIT
+  trap 'remove "$hip_root.part"' EXIT
   timed debootstrap bootstrap "$part" "$archive"
   timed packages install_packages "$part"
   versions "$part" | sed 's/^/hip-root:   /'
   printf '%s\n' "$key" >"$part/.stamp"
-  rm -rf --one-file-system "$hip_root"
+  remove "$hip_root"
   mv "$part" "$hip_root"
   trap - EXIT
   unlock
