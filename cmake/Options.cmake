@@ -7,6 +7,8 @@ set(TURNOUT_CPU_ARCH native CACHE STRING "Processor to compile for: native, x86-
 set(TURNOUT_SANITIZE "" CACHE STRING "address,undefined or thread: sanitizers of Turnout's own code")
 set(TURNOUT_ONNX_PROTO "" CACHE FILEPATH "onnx.proto; empty: build/deps/onnx/onnx.proto or the system's")
 set(TURNOUT_DEPS ${CMAKE_SOURCE_DIR}/build/deps CACHE PATH "Folder that cmake/bootstrap.sh installs into")
+set(TURNOUT_PLUGIN "" CACHE STRING "cuda or hip: build that plugin alone (presets cuda and hip)")
+set(TURNOUT_GPU_ARCH "" CACHE STRING "Architecture of the plugin: sm90, gfx90a, ...")
 option(TURNOUT_WERROR "Warnings of Turnout's own code are errors" OFF)
 
 if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)

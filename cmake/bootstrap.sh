@@ -4,6 +4,8 @@
 #     packages [test]  Debian packages (needs root; without it, says what to install); with test also Chromium
 #     deps [test]      oneDNN, OpenBLAS, Kokkos, onnx.proto; with test also Catch2     -> build/deps/<name>
 #     venv [test]      the Python packages of tools/models; with test also onnxruntime -> build/venv
+#     tsan             Kokkos without OpenMP, for the thread sanitizer               -> build/deps/kokkos-serial
+#     cuda             Kokkos for CUDA; needs nvcc. TURNOUT_SM (default 90) is the architecture -> build/deps/kokkos-cuda-sm<n>
 #     models [test]    the models of the main job; with test the others too            -> build/models
 # Each step does nothing when its result is there and its lines of the lock are the same.
 # TURNOUT_CPU_ARCH (default native) is the processor Kokkos is compiled for; TURNOUT_PYTHON the Python to use.
@@ -135,8 +137,29 @@ install_kokkos() {
   for patch in "$root"/cmake/patches/kokkos-*.patch; do
     [ ! -e "$patch" ] || quietly kokkos-patch patch -d "$source" -p1 -i "$patch"
   done
-  build_and_install kokkos "$source" "$1" -DKokkos_ENABLE_SERIAL=ON -DKokkos_ENABLE_OPENMP=ON \
+  build_and_install kokkos "$source" "$1" -DKokkos_ENABLE_SERIAL=ON -DKokkos_ENABLE_OPENMP="${kokkos_openmp:-ON}" \
     -DKokkos_ENABLE_TESTS=OFF "${processor[@]}"
+  rm -rf "$source"
+}
+
+install_kokkos_serial() { kokkos_openmp=OFF install_kokkos "$1"; }
+
+# For a plugin: the only host space is Serial, and none of its names are seen outside.
+install_kokkos_cuda() {
+  local source=$1/source arch_option
+  case $sm in
+    80) arch_option=AMPERE80 ;;
+    86) arch_option=AMPERE86 ;;
+    89) arch_option=ADA89 ;;
+    90) arch_option=HOPPER90 ;;
+    *) fail "TURNOUT_SM=$sm: Kokkos 4.7 is built for 80, 86, 89 or 90 here" ;;
+  esac
+  fetch unpack kokkos 'pygenten-*/tpls/kokkos' "$source"
+  quietly kokkos-patch patch -d "$source" -p1 -i "$root/cmake/patches/kokkos-4.7.00-cuda-13.patch"
+  build_and_install kokkos-cuda "$source" "$1" -DKokkos_ENABLE_SERIAL=ON -DKokkos_ENABLE_CUDA=ON \
+    "-DKokkos_ARCH_$arch_option=ON" -DKokkos_ENABLE_COMPILE_AS_CMAKE_LANGUAGE=ON -DKokkos_ENABLE_TESTS=OFF \
+    -DCMAKE_CUDA_COMPILER="$nvcc" -DCMAKE_CUDA_FLAGS=-std=c++20 -DCMAKE_CUDA_ARCHITECTURES="$sm" \
+    -DCMAKE_CXX_VISIBILITY_PRESET=hidden -DCMAKE_CUDA_VISIBILITY_PRESET=hidden -DCMAKE_VISIBILITY_INLINES_HIDDEN=ON
   rm -rf "$source"
 }
 
@@ -177,6 +200,21 @@ deps() {
   [ "${1:-}" != test ] || dependency catch2 catch2 - catch2
 }
 
+tsan() {
+  base_venv
+  fetch archives kokkos >/dev/null
+  dependency kokkos_serial kokkos-serial "$(processor_key)" kokkos
+}
+
+cuda() {
+  sm=${TURNOUT_SM:-90}
+  nvcc=$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)
+  [ -x "$nvcc" ] || fail "no nvcc: install the CUDA toolkit (12 or newer), or put its bin folder into PATH"
+  base_venv
+  fetch archives kokkos >/dev/null
+  dependency kokkos_cuda "kokkos-cuda-sm$sm" "$("$nvcc" --version | sha256sum | cut -c1-16)" kokkos
+}
+
 models() {
   venv ${1:+"$1"}
   if [ "${1:-}" = test ]; then fetch models "$models"; else fetch models "$models" opennsfw; fi
@@ -184,14 +222,14 @@ models() {
   [ "${1:-}" != test ] || "$python" "$root/tools/models/expected.py" --models "$models"
 }
 
-[ $# -gt 0 ] || { sed -n '2,10s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 2; }
+[ $# -gt 0 ] || { sed -n '2,12s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 2; }
 while [ $# -gt 0 ]; do
   step=$1
   shift
   option=
   [ "${1:-}" != test ] || { option=test; shift; }
   case $step in
-    packages | deps | venv | models) "$step" ${option:+"$option"} ;;
+    packages | deps | venv | models | tsan | cuda) "$step" ${option:+"$option"} ;;
     *) fail "unknown step '$step'" ;;
   esac
 done

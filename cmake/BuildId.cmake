@@ -1,0 +1,11 @@
+# Programs and plugins have to be built from the same shared headers: they compare this.
+file(GLOB turnout_shared_headers CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/../core/*.hpp)
+set(turnout_headers_hash "")
+foreach(header IN LISTS turnout_shared_headers)
+  file(SHA256 ${header} hash)
+  string(APPEND turnout_headers_hash ${hash})
+endforeach()
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${turnout_shared_headers})
+string(SHA256 turnout_headers_hash "${turnout_headers_hash}")
+string(SUBSTRING ${turnout_headers_hash} 0 12 turnout_headers_hash)
+configure_file(${CMAKE_CURRENT_LIST_DIR}/templates/build_id.hpp.in ${CMAKE_BINARY_DIR}/generated/build_id.hpp)

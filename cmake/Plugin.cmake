@@ -1,0 +1,47 @@
+# A build of one GPU plugin, build/<preset>/turnout_<vendor>_<architecture>.so: core, ops, the Kokkos kernels in device
+# mode and backends/gpu over one vendor's runtime, all inside one shared library. It is a build of its own because a
+# CMake project can find one Kokkos only, and each plugin needs another one.
+if(NOT TURNOUT_PLUGIN MATCHES "^(cuda|hip)$")
+  message(FATAL_ERROR "TURNOUT_PLUGIN is '${TURNOUT_PLUGIN}': it has to be cuda or hip")
+endif()
+set(kokkos_folder ${TURNOUT_DEPS}/kokkos-${TURNOUT_PLUGIN}-${TURNOUT_GPU_ARCH})
+if(NOT IS_DIRECTORY ${kokkos_folder})
+  set(how_cuda "`bash cmake/bootstrap.sh cuda`")
+  set(how_hip "`bash cmake/hip-root.sh kokkos ${TURNOUT_GPU_ARCH}`")
+  message(FATAL_ERROR "there is no Kokkos for ${TURNOUT_PLUGIN} ${TURNOUT_GPU_ARCH} in ${kokkos_folder}: ${how_${TURNOUT_PLUGIN}} makes it")
+endif()
+
+find_package(fmt 9 REQUIRED)
+find_package(Threads REQUIRED)
+if(TURNOUT_PLUGIN STREQUAL cuda)
+  string(REGEX REPLACE "^sm" "" CMAKE_CUDA_ARCHITECTURES ${TURNOUT_GPU_ARCH})
+  enable_language(CUDA)
+  find_package(CUDAToolkit 12 REQUIRED)
+  set(vendor_libs CUDA::cudart_static CUDA::cublasLt)
+else()
+  find_package(hipblas REQUIRED)
+  set(vendor_libs roc::hipblas)
+endif()
+find_package(Kokkos 4.5 CONFIG REQUIRED PATHS ${kokkos_folder} NO_DEFAULT_PATH)
+
+set(TURNOUT_CPU_ARCH "x86-64-v3")  # a plugin may go to another machine
+include(Targets)
+include(BuildId)
+include(GpuLibrary)
+add_subdirectory(core)
+add_subdirectory(ops)
+
+turnout_kokkos_device_library(turnout_kokkos_device)
+string(TOUPPER ${TURNOUT_PLUGIN} vendor)
+file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/backends/gpu/*.cpp)
+list(FILTER sources EXCLUDE REGEX "/(backend|plugin|pool|profile[^/]*)[.]cpp$")
+list(APPEND sources ${CMAKE_SOURCE_DIR}/backends/gpu/vendor/${TURNOUT_PLUGIN}_library.cpp)
+turnout_library(turnout_gpu SOURCES ${sources} LIBS turnout_ops turnout_kokkos_device ${vendor_libs})
+target_compile_definitions(turnout_gpu PUBLIC TURNOUT_VENDOR_${vendor}=1)
+
+set(plugin turnout_${TURNOUT_PLUGIN}_${TURNOUT_GPU_ARCH})
+turnout_plugin(${plugin} LIBS turnout_gpu)
+set_target_properties(${plugin} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
+if(TURNOUT_PLUGIN STREQUAL cuda)
+  set_target_properties(${plugin} PROPERTIES CUDA_RESOLVE_DEVICE_SYMBOLS ON LINKER_LANGUAGE CUDA)
+endif()
