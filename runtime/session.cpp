@@ -61,6 +61,7 @@ PlannedModel plan_model(System& system, const Graph& model, const CostModel& cos
   PlanOptions plan_options;
   plan_options.pins = options.pins;
   plan_options.alternate = options.alternate;
+  plan_options.weights = options.weights;
   result.plan = make_plan(result.graph, slots, host_computes, costs, plan_options);
   if (!may_choose_provider(result.plan, options) || !host_is_measured(result.plan)) return result;
   const std::vector<std::string> usual = slots[0].providers;
@@ -114,6 +115,10 @@ Session::Session(std::shared_ptr<System> system, const Graph& model, const CostM
   if (options.contexts < 1 || options.contexts > kMaxContexts) {
     fail(ErrorCode::invalid_argument, "{} contexts, but 1 to {} are possible", options.contexts,
          kMaxContexts);
+  }
+  if (options.weights.streamed) {
+    fail(ErrorCode::unsupported,
+         "weights that are copied at every run can be planned, not yet run");
   }
   PlannedModel planned = plan_model(*system_, model, costs, options);
   graph_ = std::move(planned.graph);

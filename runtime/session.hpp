@@ -22,7 +22,8 @@ struct SessionOptions {
   int threads = 0;                             ///< of the host; 0: every core
   int contexts = 1;                            ///< runs that may be under way at once
   std::map<std::string, std::string> pins;     ///< node name -> device
-  bool alternate = false;                      ///< for tests: every node changes device
+  WeightPolicy weights;    ///< counted in the plan; streamed weights can't be run yet
+  bool alternate = false;  ///< for tests: every node changes device
   bool fold = true;
   bool fuse = true;
   bool choose_layouts = true;  ///< false: plain layouts only

@@ -45,6 +45,7 @@ void add_crossover(CLI::App& app) {
       "crossover", "From which batch on which device wins, with how sure that is; nothing is run");
   auto options = std::make_shared<CrossoverCommand>();
   options->model.add_to(*command);
+  options->model.add_weights_to(*command);
   command->add_option("--devices", options->devices, "comma list of two or more devices");
   command->add_option("--batch", options->batches, "LOW..HIGH: the batches looked at");
   command->add_flag("--per-op", options->per_op, "also each op alone");

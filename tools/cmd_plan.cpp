@@ -4,6 +4,7 @@
 
 #include "runtime/cost/cpu_probe.hpp"
 #include "runtime/io/file.hpp"
+#include "runtime/plan/device_share.hpp"
 #include "runtime/plan/dot.hpp"
 #include "runtime/plan/explain.hpp"
 #include "tools/commands.hpp"
@@ -72,6 +73,10 @@ void plan(const PlanCommand& command) {
   const auto system = std::make_shared<System>();
   const Explanation explanation = command.costs_file.empty() ? plan_by_model(system, command)
                                                              : plan_with_costs(*system, command);
+  if (!command.model.require_device.empty()) {
+    require_device(explanation.planned.graph, explanation.planned.plan,
+                   command.model.require_device);
+  }
   if (command.graph) fmt::print("{}", to_text(explanation.planned.graph));
   fmt::print("{}", to_text(explanation, command.explain));
   if (!command.dot.empty()) write_text(command.dot, to_dot(explanation.planned));
@@ -87,6 +92,7 @@ void add_plan(CLI::App& app) {
   auto options = std::make_shared<PlanCommand>();
   options->model.add_to(*command);
   options->model.add_placement_to(*command);
+  options->model.add_weights_to(*command);
   command->add_option("--batch", options->batch, "size of the batch dimension");
   command->add_option("--devices", options->devices, "comma list, e.g. cpu,virtual:h100");
   command->add_flag("--explain", options->explain,

@@ -7,6 +7,7 @@
 #include "runtime/cost/cpu_probe.hpp"
 #include "runtime/exec/check.hpp"
 #include "runtime/io/npy.hpp"
+#include "runtime/plan/device_share.hpp"
 #include "runtime/plan/explain.hpp"
 #include "runtime/report/units.hpp"
 #include "tools/commands.hpp"
@@ -102,6 +103,9 @@ void run(const RunCommand& command) {
   const bool plans = options.devices.size() > 1;
   const CostModel costs = plans ? CostModel(cpu_profile(system, options.threads)) : CostModel();
   const Session session(system, graph, costs, options);
+  if (!command.model.require_device.empty()) {
+    require_device(session.graph(), session.plan(), command.model.require_device);
+  }
   std::vector<Tensor> inputs;
   for (std::size_t i = 0; i < session.inputs().size(); ++i) {
     const auto& io = session.inputs()[i];

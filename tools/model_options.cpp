@@ -38,7 +38,18 @@ void ModelOptions::add_placement_to(CLI::App& command) {
   command.add_option("--pin", pins, "NODE=DEVICE; may be given several times");
   command.add_option("--place", place, "plan, or alternate: every node changes device (for tests)")
       ->check(CLI::IsMember({"plan", "alternate"}));
+  command.add_option("--require-device", require_device,
+                     "fail, with the reasons, unless every node runs on this device");
   command.add_flag("--no-fusion", no_fusion, "keep the model's nodes as they are");
+}
+
+void ModelOptions::add_weights_to(CLI::App& command) {
+  command.add_option("--weights", weights, "resident on the device, or streamed: copied each run")
+      ->check(CLI::IsMember({"resident", "streamed"}));
+  command
+      .add_option("--expected-runs", expected_runs,
+                  "a run bears one upload of resident weights divided by this (default: none)")
+      ->check(CLI::Range(1.0, 1e18));
 }
 
 std::pair<Graph, NamedTensors> ModelOptions::load() const {
@@ -77,6 +88,11 @@ SessionOptions ModelOptions::session() const {
   options.alternate = place == "alternate";
   options.threads = threads;
   options.fuse = !no_fusion;
+  options.weights = {weights == "streamed", expected_runs};
+  if (options.weights.streamed && expected_runs > 0) {
+    fail(ErrorCode::invalid_argument,
+         "--expected-runs goes with resident weights: streamed ones are copied at every run");
+  }
   return options;
 }
 

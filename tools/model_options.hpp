@@ -21,9 +21,13 @@ struct ModelOptions {
   std::string place = "plan";
   int threads = 0;
   bool no_fusion = false;
+  std::string require_device;
+  std::string weights = "resident";
+  double expected_runs = 0;
 
   void add_to(CLI::App& command);
   void add_placement_to(CLI::App& command);
+  void add_weights_to(CLI::App& command);
 
   /// The model and the given inputs that it still takes: those that decide shapes are constants of
   /// the graph. Error invalid_argument for an input the model doesn't have and for one that

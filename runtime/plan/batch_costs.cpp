@@ -18,6 +18,7 @@ std::map<std::string, CostPart> parts_of(const Graph& graph, const Plan& plan) {
     const NodeOption& chosen = plan.nodes[n].chosen();
     parts[graph.nodes()[n].name] = {chosen.seconds, chosen.evidence};
   }
+  parts["weights"] = {plan.upload_seconds, Evidence::predicted};
   for (std::size_t c = 0; c < plan.copies.size(); ++c) {
     parts[fmt::format("copy {}", c)] = {plan.copies[c].seconds, plan.copies[c].evidence};
   }
@@ -25,13 +26,12 @@ std::map<std::string, CostPart> parts_of(const Graph& graph, const Plan& plan) {
 }
 
 BatchCosts::Alone alone_on(const Graph& graph, std::vector<DeviceSlot> slots, bool host_computes,
-                           const CostModel& costs) {
+                           const CostModel& costs, const WeightPolicy& weights) {
   BatchCosts::Alone result;
   try {
-    const Plan plan = make_plan(graph, std::move(slots), host_computes, costs);
-    result.seconds = plan.predicted_seconds;
-    result.evidence = plan.evidence;
-    result.error = relative_error_of(parts_of(graph, plan));
+    PlanOptions options;
+    options.weights = weights;
+    return alone_time(graph, make_plan(graph, std::move(slots), host_computes, costs, options));
   } catch (const Error& error) {
     if (error.code() != ErrorCode::unsupported && error.code() != ErrorCode::out_of_memory) throw;
     result.refusal = error.what();
@@ -67,22 +67,29 @@ void add_values(const PlannedModel& planned, const CostModel& costs, BatchCosts&
   for (const Value& value : planned.graph.values()) {
     BatchCosts::ValueCost cost;
     cost.name = value.name;
-    cost.is_constant = value.kind == ValueKind::constant;
+    const bool is_weight = value.kind == ValueKind::constant;
+    cost.free = is_weight && planned.plan.weights.free();
+    const double share = is_weight ? planned.plan.weights.share() : 1;
     if (value.kind == ValueKind::computed) cost.producer = static_cast<int>(value.producer.index);
     cost.bytes = static_cast<double>(value.spec.bytes());
     for (const DeviceSlot& device : planned.plan.devices) {
       cost.to_device.push_back(costs.copy(value.spec.bytes(), device, true));
+      cost.to_device.back().seconds *= share;
       cost.to_host.push_back(costs.copy(value.spec.bytes(), device, false));
     }
     result.values.push_back(std::move(cost));
   }
   for (ValueId id : planned.graph.outputs()) {
     BatchCosts::ValueCost& value = result.values[id.index];
-    value.is_graph_output = !value.is_constant;
+    value.is_graph_output = planned.graph.value(id).kind != ValueKind::constant;
   }
 }
 
 }  // namespace
+
+BatchCosts::Alone alone_time(const Graph& graph, const Plan& plan) {
+  return {plan.predicted_seconds, relative_error_of(parts_of(graph, plan)), plan.evidence, ""};
+}
 
 BatchCosts batch_costs(const PlannedModel& planned, const CostModel& costs, bool host_computes,
                        std::int64_t batch) {
@@ -105,7 +112,7 @@ BatchCosts batch_costs(const PlannedModel& planned, const CostModel& costs, bool
     }
     std::vector<DeviceSlot> slots = {plan.devices[0]};
     if (d > 0) slots.push_back(plan.devices[at(d)]);
-    result.alone.push_back(alone_on(planned.graph, std::move(slots), d == 0, costs));
+    result.alone.push_back(alone_on(planned.graph, std::move(slots), d == 0, costs, plan.weights));
   }
   return result;
 }
@@ -124,7 +131,7 @@ std::map<std::string, CostPart> cost_parts(const BatchCosts& costs,
   }
   for (std::size_t v = 0; v < costs.values.size(); ++v) {
     const BatchCosts::ValueCost& value = costs.values[v];
-    if (value.is_constant) continue;
+    if (value.free) continue;
     if (value.is_graph_output) wanted[v].insert(0);
     const int home = value.producer < 0 ? 0 : placement[at(value.producer)];
     wanted[v].erase(home);

@@ -26,7 +26,8 @@ struct BatchCosts {
   struct ValueCost {
     std::string name;
     int producer = -1;  ///< -1: graph input or constant
-    bool is_constant = false, is_graph_output = false;
+    bool free = false;  ///< a weight whose upload isn't counted
+    bool is_graph_output = false;
     double bytes = 0;
     std::vector<Estimate> to_device, to_host;  ///< per device, [0] unused
   };
@@ -68,6 +69,9 @@ Evidence evidence_of(const std::map<std::string, CostPart>& parts);
 
 /// Relative error of a sum, were each evidence's error common to all its parts.
 double relative_error_of(const std::map<std::string, CostPart>& parts);
+
+/// The time of a plan that uses one device, with its error.
+BatchCosts::Alone alone_time(const Graph& graph, const Plan& plan);
 
 /// Plans a model at one batch after another and keeps what each costs. Not thread-safe; refers to
 /// its arguments.

@@ -4,6 +4,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "runtime/plan/device_share.hpp"
 #include "runtime/report/units.hpp"
 
 namespace turnout {
@@ -191,6 +192,23 @@ std::string to_text(const Explanation& explanation, bool details) {
                       format_seconds(plan.predicted_seconds), to_string(plan.evidence),
                       format_seconds(plan.serial_seconds), format_seconds(plan.lower_bound_seconds),
                       100 * plan.gap, plan.method);
+  if (plan.weights.streamed) text += "  weights are copied at every run\n";
+  if (plan.upload_seconds > 0) {
+    text += fmt::format("  weights are copied once in {:g} runs: {} of each run (predicted)\n",
+                        plan.weights.expected_runs, format_seconds(plan.upload_seconds));
+  }
+  for (const DeviceShare& share : device_shares(plan)) {
+    if (share.nodes == 0) continue;
+    text += fmt::format("  on {}: {} {}, {} ({})", share.device, share.nodes,
+                        share.nodes == 1 ? "node" : "nodes", format_seconds(share.seconds),
+                        to_string(share.evidence));
+    if (share.copies > 0) {
+      text +=
+          fmt::format("; {} {}, {} (predicted)", share.copies,
+                      share.copies == 1 ? "copy" : "copies", format_seconds(share.copy_seconds));
+    }
+    text += "\n";
+  }
   for (std::size_t d = 0; d < plan.devices.size(); ++d) {
     text += fmt::format("  memory on {}: {}\n", plan.devices[d].label,
                         format_bytes(plan.memory_bytes[d]));
@@ -226,6 +244,19 @@ std::string to_json(const Explanation& explanation) {
   json["gap"] = plan.gap;
   json["evidence"] = to_string(plan.evidence);
   json["method"] = plan.method;
+  json["weights"] = {{"streamed", plan.weights.streamed},
+                     {"expected_runs", plan.weights.expected_runs},
+                     {"upload_s", plan.upload_seconds}};
+  json["shares"] = Json::array();
+  for (const DeviceShare& share : device_shares(plan)) {
+    json["shares"].push_back({{"device", share.device},
+                              {"nodes", share.nodes},
+                              {"seconds", share.seconds},
+                              {"evidence", to_string(share.evidence)},
+                              {"copies", share.copies},
+                              {"copy_bytes", share.copy_bytes},
+                              {"copy_s", share.copy_seconds}});
+  }
   json["placement"] = Json::object();
   json["nodes"] = Json::array();
   const auto label = [&](int device) {

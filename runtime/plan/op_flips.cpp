@@ -7,7 +7,7 @@ namespace {
 
 std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
-// Copies of what the node reads, constants left out, and of what it makes.
+// Copies of what the node reads, weights as the plan counts them, and of what it makes.
 double transfer_seconds(const BatchCosts& costs, const BatchCosts::NodeCost& node, int device) {
   std::vector<int> inputs = node.inputs;
   std::sort(inputs.begin(), inputs.end());
@@ -15,7 +15,7 @@ double transfer_seconds(const BatchCosts& costs, const BatchCosts::NodeCost& nod
   double seconds = 0;
   for (int v : inputs) {
     const BatchCosts::ValueCost& value = costs.values[at(v)];
-    if (!value.is_constant) seconds += value.to_device[at(device)].seconds;
+    if (!value.free) seconds += value.to_device[at(device)].seconds;
   }
   for (int v : node.outputs) seconds += costs.values[at(v)].to_host[at(device)].seconds;
   return seconds;

@@ -40,6 +40,7 @@ struct PlacementValue {
   int producer = -1;             ///< node index, -1: graph input or constant
   bool is_graph_output = false;  ///< must end on the host
   bool free = false;             ///< a constant: resident where it is consumed, no copy in a run
+  bool resident = false;  ///< takes memory as a constant does; unless `free`, its upload is charged
 };
 
 /// Nodes are in topological order. At least one and at most 64 devices.

@@ -81,7 +81,9 @@ void check_value(const PlacementProblem& problem, std::size_t v) {
   if (value.producer < -1 || value.producer >= static_cast<int>(problem.nodes.size())) {
     fail(label + " names a producer that doesn't exist");
   }
-  if (value.free && value.producer >= 0) fail(label + " is a constant, yet a node produces it");
+  if ((value.free || value.resident) && value.producer >= 0) {
+    fail(label + " is a constant, yet a node produces it");
+  }
   if (value.producer < 0) return;
   const auto& outputs = problem.nodes[static_cast<std::size_t>(value.producer)].outputs;
   if (std::find(outputs.begin(), outputs.end(), static_cast<int>(v)) == outputs.end()) {
@@ -134,6 +136,7 @@ PlacementIndex::PlacementIndex(const PlacementProblem& problem) {
     producer.push_back(value.producer);
     is_graph_output.push_back(value.is_graph_output ? 1 : 0);
     is_free.push_back(value.free ? 1 : 0);
+    is_resident.push_back(value.free || value.resident ? 1 : 0);
   }
   add_consumers(problem);
 }
@@ -261,7 +264,7 @@ void PlacementIndex::find_lifetimes(int value, const std::vector<int>& assignmen
 double PlacementIndex::resident_bytes(int device, const std::vector<int>& assignment) const {
   double sum = 0.0;
   for (int v = 0; v < value_count; ++v) {
-    if (is_free[static_cast<std::size_t>(v)] == 0) continue;
+    if (is_resident[static_cast<std::size_t>(v)] == 0) continue;
     const auto users = consumers(v);
     const bool here = (device == 0 && is_graph_output[static_cast<std::size_t>(v)] != 0) ||
                       std::any_of(users.begin(), users.end(), [&](int n) {
@@ -278,7 +281,7 @@ std::vector<double> PlacementIndex::peak_bytes(const std::vector<int>& assignmen
   std::vector<double> ends(starts.size(), 0.0);
   Lifetimes lifetimes;
   for (int v = 0; v < value_count; ++v) {
-    if (is_free[static_cast<std::size_t>(v)] != 0) continue;
+    if (is_resident[static_cast<std::size_t>(v)] != 0) continue;
     find_lifetimes(v, assignment, lifetimes);
     for (std::size_t d = 0; d < devices; ++d) {
       if (lifetimes.last[d] < 0) continue;

@@ -47,7 +47,8 @@ struct PlacementIndex {
   std::vector<double> limit_bytes;  ///< per device
   std::vector<int> producer;
   std::vector<char> is_graph_output;
-  std::vector<char> is_free;
+  std::vector<char> is_free;      ///< copies cost nothing
+  std::vector<char> is_resident;  ///< memory for the whole run where it is consumed
 
  private:
   struct Lifetimes;

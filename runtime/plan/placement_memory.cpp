@@ -67,11 +67,14 @@ PlacementIndex price_constants(const PlacementIndex& index, const std::vector<do
   PlacementIndex result = index;
   for (int v = 0; v < index.value_count; ++v) {
     const auto value = static_cast<std::size_t>(v);
-    if (index.is_free[value] == 0) continue;
+    if (index.is_resident[value] == 0) continue;
+    const bool was_free = index.is_free[value] != 0;
     result.is_free[value] = 0;
     result.is_graph_output[value] = 0;
     for (int d = 1; d < index.device_count; ++d) {
-      result.h2d[index.at(v, d)] = priced(prices[static_cast<std::size_t>(d)], index.bytes[value]);
+      const double upload = was_free ? 0.0 : index.upload(v, d);
+      result.h2d[index.at(v, d)] = std::min(
+          upload + priced(prices[static_cast<std::size_t>(d)], index.bytes[value]), kLargestCost);
     }
   }
   return result;
@@ -85,7 +88,7 @@ PlacementIndex price_memory(const PlacementIndex& index, const std::vector<doubl
     for (int v : index.touched(n)) {
       const auto value = static_cast<std::size_t>(v);
       if (index.producer[value] == n) made += index.bytes[value];
-      if (index.is_free[value] != 0) constants += index.bytes[value];
+      if (index.is_resident[value] != 0) constants += index.bytes[value];
     }
     result.seconds[index.at(n, 0)] += priced(prices[0], made + constants);
     for (int d = 1; d < index.device_count; ++d) {

@@ -46,6 +46,14 @@ struct PlanStep {
   std::vector<int> after;  ///< earlier steps it needs
 };
 
+/// What a plan counts for bringing weights to a device.
+struct WeightPolicy {
+  bool streamed = false;     ///< copied there at every run; else once, and they stay
+  double expected_runs = 0;  ///< resident: a run bears 1/expected_runs of the upload; 0: none of it
+  bool free() const { return !streamed && expected_runs <= 0; }
+  double share() const { return streamed ? 1 : expected_runs > 0 ? 1 / expected_runs : 0; }
+};
+
 /// Where everything runs and in which order. Made by make_plan(); refers to a graph and to slots
 /// that have to outlive it.
 struct Plan {
@@ -53,8 +61,10 @@ struct Plan {
   std::vector<NodePlan> nodes;      ///< by node
   std::vector<CopyPlan> copies;
   std::vector<PlanStep> steps;
-  double serial_seconds = 0;       ///< all steps one after the other
-  double predicted_seconds = 0;    ///< lane simulation: copies and devices overlap
+  double serial_seconds = 0;     ///< all steps one after the other
+  double predicted_seconds = 0;  ///< lane simulation: copies and devices overlap
+  double upload_seconds = 0;     ///< in both: a run's share of uploading resident weights once
+  WeightPolicy weights;
   double lower_bound_seconds = 0;  ///< no placement has a lower serial sum
   double gap = 0;
   Evidence evidence = Evidence::unprobed;  ///< of the sums
@@ -83,6 +93,7 @@ struct PlanOptions {
   bool alternate = false;                   ///< every node changes device where both take it
   bool check_memory = true;
   const CostTable* costs = nullptr;
+  WeightPolicy weights;  ///< with `costs`, weights are free
 };
 
 /// Lanes of a plan: 0 is the host's; then compute, to device, from device for each other device.

@@ -82,6 +82,7 @@ int add_value(PlacementProblem& problem, Random& random, const Recipe& recipe, i
   value.is_graph_output = random.chance(20);
   value.bytes = 1 + random.below(20);
   value.free = producer < 0 && random.chance(recipe.memory ? 60 : 20);
+  value.resident = producer < 0 && !value.free && value.bytes < 8;  // its upload is charged
   for (int d = 0; d < recipe.devices && !random.chance(5); ++d) {
     value.h2d_seconds.push_back(random.cost(recipe.costs));
     value.d2h_seconds.push_back(random.cost(recipe.costs));
@@ -186,8 +187,8 @@ double peak_by_definition(const PlacementProblem& problem, const std::vector<int
             std::count(touched.begin(), touched.end(), static_cast<int>(v)) == 0) {
           continue;
         }
-        before = before || n <= step || problem.values[v].free;
-        after = after || n >= step || problem.values[v].free;
+        before = before || n <= step || problem.values[v].free || problem.values[v].resident;
+        after = after || n >= step || problem.values[v].free || problem.values[v].resident;
       }
       if (before && after) live += problem.values[v].bytes;
     }
