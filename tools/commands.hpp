@@ -11,6 +11,8 @@ void add_plan(CLI::App& app);
 void add_compare(CLI::App& app);
 void add_predict(CLI::App& app);
 void add_verify(CLI::App& app);
+void add_atlas(CLI::App& app);
+void add_advise(CLI::App& app);
 void add_plan_diff(CLI::App& app);
 void add_report(CLI::App& app);
 void add_crossover(CLI::App& app);

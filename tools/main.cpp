@@ -42,6 +42,8 @@ int main(int argc, char** argv) {
   turnout::tools::add_compare(app);
   turnout::tools::add_predict(app);
   turnout::tools::add_crossover(app);
+  turnout::tools::add_atlas(app);
+  turnout::tools::add_advise(app);
   turnout::tools::add_report(app);
   turnout::tools::add_verify(app);
   try {

@@ -271,10 +271,63 @@ def check_crossover(folder):
     check_error("one device", 2, "two devices", "crossover", DIGITS, "--devices", "cpu,auto")
 
 
+def check_atlas(folder):
+    out = folder / "atlas.json"
+    code, text, error = turnout("atlas", DIGITS, "--batch", "1..64", "--cpu-threads", 1, "--links", "1,2", "--json", out)
+    check(code == 0 and "dtype is not varied" in text, f"atlas: {error}")
+    cells = json.loads(out.read_text())["cells"]
+    check(len(cells) == 4 and {cell["weights"] for cell in cells} == {"resident", "streamed"}, f"atlas: {cells}")
+    check_error("atlas: a bad link", 2, "fast", "atlas", DIGITS, "--links", "fast")
+    check_error("atlas: the CPU against itself", 2, "cpu", "atlas", DIGITS, "--devices", "cpu")
+    check_error("atlas: no threads", 2, "--cpu-threads", "atlas", DIGITS, "--cpu-threads", 0)
+
+
+def check_plan_options():
+    """Weights that are copied at every run or once in so many, and a device that is required."""
+    seconds = {}
+    for name, options in {"free": [], "shared": ["--expected-runs", 10], "streamed": ["--weights", "streamed"]}.items():
+        code, text, error = turnout("plan", DIGITS, "--batch", 64, "--devices", "virtual:v100", *options)
+        check(code == 0, f"plan {name}: {error}")
+        seconds[name] = text
+    check("copied once in 10 runs" in seconds["shared"] and "(predicted)" in seconds["shared"], "plan: shared uploads are told")
+    check("copied at every run" in seconds["streamed"], "plan: streamed weights are told")
+    check_error("both", 2, "--expected-runs", "plan", DIGITS, "--batch", 1, "--weights", "streamed", "--expected-runs", 3)
+    check_error("no runs", 2, "--expected-runs", "plan", DIGITS, "--batch", 1, "--expected-runs", 0)
+    for command, option in (("plan", "--devices"), ("run", "--device")):
+        both = [command, DIGITS, "--batch", 1, option, "cpu,virtual:v100", "--require-device"]
+        check_error(f"{command}: a required device", 1, "layer1", *both, "virtual:v100")
+        check_error(f"{command}: a required device that isn't there", 2, "virtual:t4", *both, "virtual:t4")
+        code, _, error = turnout(command, DIGITS, "--batch", 1, option, "virtual:v100", "--require-device", "virtual:v100")
+        check(code == 0, f"{command}: everything on the required device: {error}")
+
+
+def check_advise(folder):
+    out, tiny = folder / "advice.json", tiny_profile(folder)
+    code, text, error = turnout("advise", MODELS / "opennsfw.onnx", "--batch", "1..16", "--devices",
+                                f"virtual:{tiny},cpu,virtual:v100,virtual:h100", "--objective", "energy", "--json", out)
+    check(code == 0, f"advise: {error}")
+    ranked = json.loads(out.read_text())["ranked"]
+    check([entry["rank"] for entry in ranked] == [1, 2, 3, 4], f"advise: ranks {ranked}")
+    names = [entry["device"] for entry in ranked]
+    check({names[0], names[1]} == {"virtual:v100", "virtual:h100"}, f"advise: boards with a TDP first: {names}")
+    reasons = {entry["device"]: entry.get("refusal", "") for entry in ranked}
+    check("fit" in reasons[f"virtual:{tiny}"] and "TDP" in reasons["cpu"], f"advise: reasons {reasons}")
+    check("upper bound" in text and "predicted" in text, "advise: labels")
+    code, text, error = turnout("advise", DIGITS, "--batch", "1,64")
+    check(code == 0 and "virtual:mi300x" in text and "virtual:t4" in text, f"advise: every shipped profile: {error}")
+    code, _, error = turnout("advise", DIGITS, "--batch", "1,64", "--devices", "virtual:t4,virtual:l4", "--objective", "price",
+                             "--price", "t4=2.5", "--json", out)
+    check(code == 0 and json.loads(out.read_text())["ranked"][0]["device"] == "virtual:t4", f"advise: price: {error}")
+    check_error("a price of nothing", 2, "t5", "advise", DIGITS, "--price", "t5=1")
+    check_error("a price that is none", 2, "cheap", "advise", DIGITS, "--price", "t4=cheap")
+    check_error("no price", 2, "--price", "advise", DIGITS, "--objective", "price")
+    check_error("an unknown profile", 1, "h9000", "advise", DIGITS, "--devices", "virtual:h9000")
+
+
 def main():
     with tempfile.TemporaryDirectory(prefix="turnout-test-") as name:
         folder = pathlib.Path(name)
-        for command in ("run", "plan", "compare", "devices", "verify", "crossover", "report", "plan-diff"):
+        for command in ("run", "plan", "compare", "devices", "verify", "crossover", "report", "plan-diff", "advise", "atlas"):
             code, text, _ = turnout(command, "--help")
             check(code == 0 and "--" in text, f"{command} --help")
         check_errors(folder)
@@ -283,6 +336,9 @@ def main():
             check_costs(folder)
             check_crossover(folder)
             check_plan_diff(folder)
+            check_advise(folder)
+            check_atlas(folder)
+            check_plan_options()
         else:
             print("plans with given costs skipped: this build has no virtual device")
         check_compare(folder)
