@@ -91,6 +91,14 @@ std::vector<PluginFile> find_plugins(const std::string& name) {
   return files;
 }
 
+// Backends of plugins live until the process ends; this is what refers to them until then.
+void keep(Backend* backend) {
+  static std::mutex mutex;
+  static auto* kept = new std::vector<Backend*>;
+  const std::scoped_lock lock(mutex);
+  kept->push_back(backend);
+}
+
 }  // namespace
 
 Backend& load_plugin(const fs::path& file, const std::string& options) {
@@ -108,6 +116,7 @@ Backend& load_plugin(const fs::path& file, const std::string& options) {
     // Stays open: it may have started threads or its vendor's runtime.
     fail(ErrorCode::unsupported, "plugin '{}': {}", file.string(), text.data());
   }
+  keep(backend);
   return *backend;
 }
 
