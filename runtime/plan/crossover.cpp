@@ -182,7 +182,9 @@ CrossoverCurve automatic_plan(const CostsAt& costs, std::int64_t first, std::int
     const Places after = places_of(costs(crossing.batch));
     crossing.range = uncertain_range(first, last, crossing.batch, [&](std::int64_t batch) {
       const PlanDifference difference = difference_at(costs(batch), before, after);
-      return std::abs(difference.before - difference.after) <= difference.error;
+      // No error: only nodes that come or go tell the plans apart, and the batch is exact.
+      return difference.error > 0 &&
+             std::abs(difference.before - difference.after) <= difference.error;
     });
     const PlanDifference here = difference_at(costs(crossing.batch), before, after);
     crossing.seconds_before = here.before;

@@ -26,7 +26,7 @@ struct CrossoverInterval {
 struct Crossing {
   std::int64_t batch = 0;  ///< first batch of the later interval
   UncertainRange range;
-  std::vector<std::string> moved;  ///< plans: "node: cpu -> virtual:v100"
+  std::vector<std::string> moved;  ///< plans: "node: cpu -> gpu"; "new -> gpu" if it wasn't there
   double seconds_before = 0;       ///< of the earlier choice, at `batch`
   double seconds_after = 0;        ///< of the later one, at `batch`
   Evidence evidence_before = Evidence::unprobed, evidence_after = Evidence::unprobed;

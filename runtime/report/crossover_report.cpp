@@ -46,6 +46,21 @@ std::string curve_text(const CrossoverCurve& curve) {
   return text;
 }
 
+std::string curves_text(const CrossoverReport& report) {
+  std::string text = fmt::format("\ncurves\n  {:>6}", "batch");
+  for (const std::string& device : report.devices) text += fmt::format("  {:<24}", device);
+  text += "  automatic plan\n";
+  for (const CurvePoint& point : report.curves) {
+    text += fmt::format("  {:>6}", point.batch);
+    for (const BatchCosts::Alone& alone : point.alone) {
+      text += fmt::format("  {:<24}", alone.refusal.empty() ? timed(alone.seconds, alone.evidence)
+                                                            : "can't run it");
+    }
+    text += "  " + timed(point.plan_seconds, point.plan_evidence) + "\n";
+  }
+  return text;
+}
+
 std::string flip_text(const FlipBatch& flip) {
   if (flip.batch == 0) return flip.single ? "never" : "not to the end";
   return fmt::format("{}{}", flip.batch, flip.always ? " (all)" : flip.single ? "" : " *");
@@ -126,6 +141,24 @@ Json to_json(const CrossoverCurve& curve) {
   return json;
 }
 
+Json to_json(const CurvePoint& point, const std::vector<std::string>& devices) {
+  Json json = {{"batch", point.batch},
+               {"plan_s", point.plan_seconds},
+               {"plan_evidence", to_string(point.plan_evidence)}};
+  for (std::size_t d = 0; d < devices.size(); ++d) {
+    const BatchCosts::Alone& alone = point.alone[d];
+    if (!alone.refusal.empty()) {
+      json["alone"].push_back({{"device", devices[d]}, {"refusal", alone.refusal}});
+      continue;
+    }
+    json["alone"].push_back({{"device", devices[d]},
+                             {"seconds", alone.seconds},
+                             {"relative_error", alone.error},
+                             {"evidence", to_string(alone.evidence)}});
+  }
+  return json;
+}
+
 Json to_json(const FlipBatch& flip) {
   return {{"batch", flip.batch > 0 ? Json(flip.batch) : Json()},
           {"always", flip.always},
@@ -153,6 +186,12 @@ Json to_json(const BreakEven& even) {
   return json;
 }
 
+CurvePoint point_of(const BatchCosts& costs) {
+  CurvePoint point{costs.batch, costs.alone, costs.plan_seconds, costs.evidence};
+  if (!costs.host_computes) point.alone.erase(point.alone.begin());
+  return point;
+}
+
 }  // namespace
 
 std::string range_text(const UncertainRange& range) {
@@ -169,6 +208,12 @@ CrossoverReport find_crossover(System& system, BatchSweep& sweep, const CostMode
   report.last = last;
   report.single = fastest_device(costs_at, first, last);
   report.plan = automatic_plan(costs_at, first, last);
+  std::int64_t power = 1;
+  for (std::int64_t batch = first; batch < last; batch = power) {
+    report.curves.push_back(point_of(costs_at(batch)));
+    while (power <= batch) power *= 2;
+  }
+  report.curves.push_back(point_of(costs_at(last)));
   if (per_op) report.ops = op_flips(costs_at, first, last);
   const BatchCosts& start = sweep.at(first);
   for (std::size_t d = 0; d < start.devices.size(); ++d) {
@@ -192,6 +237,7 @@ std::string to_text(const CrossoverReport& report) {
       relative_errors_text());
   text += "\nfastest single device\n" + curve_text(report.single);
   text += "\nautomatic plan (nodes with a kernel)\n" + curve_text(report.plan);
+  text += curves_text(report);
   if (!report.ops.empty()) text += ops_text(report.ops);
   if (!report.break_evens.empty()) text += "\nbreak-evens\n";
   for (const BreakEven& even : report.break_evens) {
@@ -212,6 +258,10 @@ std::string to_json(const CrossoverReport& report) {
   }
   json["single"] = to_json(report.single);
   json["plan"] = to_json(report.plan);
+  json["curves"] = Json::array();
+  for (const CurvePoint& point : report.curves) {
+    json["curves"].push_back(to_json(point, report.devices));
+  }
   json["ops"] = Json::array();
   for (const OpFlip& op : report.ops) {
     Json entry = {{"node", op.node}, {"op", op.op}, {"home", op.home}, {"device", op.device}};

@@ -9,13 +9,22 @@
 
 namespace turnout {
 
+/// The times behind the crossings at one batch.
+struct CurvePoint {
+  std::int64_t batch = 0;
+  std::vector<BatchCosts::Alone> alone;  ///< per device of the report
+  double plan_seconds = 0;
+  Evidence plan_evidence = Evidence::unprobed;
+};
+
 /// What `turnout crossover` found, ready for text or JSON.
 struct CrossoverReport {
   std::string model;
   std::int64_t first = 0, last = 0;
   std::vector<std::string> devices;
-  CrossoverCurve single;  ///< one device for the whole model
-  CrossoverCurve plan;    ///< the automatic plan
+  CrossoverCurve single;           ///< one device for the whole model
+  CrossoverCurve plan;             ///< the automatic plan
+  std::vector<CurvePoint> curves;  ///< at the powers of two and both ends
   std::vector<OpFlip> ops;
   std::vector<BreakEven> break_evens;  ///< one a device that isn't the host
   std::vector<double> weight_bytes;    ///< of each node that has weights

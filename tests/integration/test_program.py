@@ -265,6 +265,8 @@ def check_crossover(folder):
         for crossing, after in zip(curve["crossings"], intervals[1:]):
             check(crossing["batch"] == after["first"] and 1 <= crossing["low"] <= crossing["batch"] <= crossing["high"],
                   f"crossover: the range holds the crossing: {crossing}")
+    check([point["batch"] for point in report["curves"]] == [2**i for i in range(10)], "crossover: the curves")
+    check(all(len(point["alone"]) == 2 for point in report["curves"]), "crossover: both devices at each point")
     check({op["node"] for op in report["ops"]} >= {"layer1", "softmax"}, "crossover: every op")
     for bad in ("8..1", "0..4", "7", "a..b", "1..99999999"):
         check_error(f"a bad range {bad}", 2, bad.split(".")[0], "crossover", DIGITS, "--batch", bad)

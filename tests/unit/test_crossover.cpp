@@ -151,6 +151,24 @@ TEST_CASE("the crossing of two straight lines and its uncertainty are those of t
   CHECK(plan.crossings[0].moved == std::vector<std::string>{"n: cpu -> gpu"});
 }
 
+TEST_CASE("a node that comes with a batch cuts the axis at exactly that batch") {
+  std::map<std::int64_t, BatchCosts> kept;
+  const CostsAt costs = [&](std::int64_t batch) -> const BatchCosts& {
+    BatchCosts& at = kept[batch] = two_lines(batch, 1e-6, 0, 0, 1);
+    if (batch < 10) return at;
+    at.nodes.push_back(at.nodes[0]);
+    at.nodes[1].name = "expanded";
+    at.placement.push_back(0);
+    return at;
+  };
+  const CrossoverCurve plan = automatic_plan(costs, 1, 64);
+  REQUIRE(plan.crossings.size() == 1);
+  CHECK(plan.crossings[0].batch == 10);
+  CHECK(plan.crossings[0].range.low == 10);
+  CHECK(plan.crossings[0].range.high == 10);
+  CHECK(plan.crossings[0].moved == std::vector<std::string>{"expanded: new -> cpu"});
+}
+
 TEST_CASE("boundaries are those of planning every batch") {
   if (!config::kHasVirtual) SKIP("the virtual backend is not built");
   System system;

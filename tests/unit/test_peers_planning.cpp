@@ -56,8 +56,12 @@ TEST_CASE_METHOD(Fixture, "row 1: the crossover is a tool's answer, per model an
   CHECK(crossing.range.low <= crossing.batch);
   CHECK(crossing.range.high >= crossing.batch);
   CHECK(crossing.range.low < crossing.range.high);
-  CHECK(report.single.intervals[0].last_seconds > 0);  // both curves at the crossing
-  CHECK(report.single.intervals[1].first_seconds > 0);
+  REQUIRE(report.curves.size() == 10);  // both curves, at 1, 2, 4, ... 512
+  for (const CurvePoint& point : report.curves) {
+    REQUIRE(point.alone.size() == 2);
+    const bool gpu_wins = point.alone[1].seconds < point.alone[0].seconds;
+    CHECK(gpu_wins == (point.batch >= crossing.batch));
+  }
   CHECK(report.ops.size() >= 3);
 }
 
