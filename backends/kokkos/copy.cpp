@@ -1,6 +1,8 @@
 #include "backends/kokkos/copy.hpp"
 
-#include <cstring>
+#if TURNOUT_KOKKOS_DEVICE
+#include "backends/kokkos/device/copy_tiles.hpp"
+#endif
 
 namespace turnout::kokkos {
 
@@ -133,9 +135,8 @@ CopyPlan plan_copy(const Shape& shape, const Strides& from, std::int64_t from_of
   plan.from_offset = from_offset;
   plan.to_offset = to_offset;
   plan.element_bytes = static_cast<int>(size_of(dtype));
-  if constexpr (kDevice) return plan;
   plan.block_axis = find_block_axis(plan.loops);
-  if (plan.block_axis < 0) lengthen_rows(plan.loops);
+  if (plan.block_axis < 0 && !kDevice) lengthen_rows(plan.loops);
   return plan;
 }
 
@@ -150,7 +151,11 @@ void run_copy(const Launch& launch, const CopyPlan& plan, const void* from, void
     const T* x = static_cast<const T*>(from) + plan.from_offset;
     T* y = static_cast<T*>(to) + plan.to_offset;
     if (plan.block_axis >= 0) {
+#if TURNOUT_KOKKOS_DEVICE
+      copy_tiles(launch, plan, x, y);
+#else
       run_blocks(launch, plan, x, y);
+#endif
     } else {
       run_rows(launch, plan, x, y);
     }

@@ -59,9 +59,9 @@ void look_for_strangers(const void* functor, std::size_t bytes) {
 }
 
 /// One node made ready; run() may be called from several threads at once.
-class Node {
+class DeviceNode {
  public:
-  Node(const NodeInfo& info, const KernelEntry& entry) : info_(info) {
+  DeviceNode(const NodeInfo& info, const KernelEntry& entry) : info_(info) {
     kernel_ = entry.prepare({info, stand_in(), 1, {}, false});
   }
   const PreparedKernel& kernel() const { return *kernel_; }
@@ -122,7 +122,7 @@ void check_case(const Case& one, const KernelEntry& entry) {
   INFO(one.where << ": " << one.text << "\n  again: TURNOUT_CASE='" << one.text
                  << "' tests/test_kokkos_device");
   running = one.text;
-  const Node node(info, entry);
+  const DeviceNode node(info, entry);
   const std::vector<Tensor> want = reference_outputs(one);
   const std::vector<Tensor> got = node.run(one.inputs);
   REQUIRE(got.size() == want.size());
@@ -251,7 +251,7 @@ TEST_CASE("in device mode an index out of range is an error of the stream") {
     const Case one = parse_case(line, "test", all_ops());
     const auto selection = kernels.select(one.graph.info(NodeId{0}));
     REQUIRE(selection.entry != nullptr);
-    const Node node(one.graph.info(NodeId{0}), *selection.entry);
+    const DeviceNode node(one.graph.info(NodeId{0}), *selection.entry);
     const std::string op = line.substr(0, line.find(' '));
     CHECK_THROWS_WITH(node.run(one.inputs),
                       Catch::Matchers::ContainsSubstring("[" + op + "] an index is out of range"));
@@ -281,7 +281,7 @@ TEST_CASE("prepared kernels of device mode run from several threads, each with a
     INFO(line);
     const Case one = parse_case(line, "test", all_ops());
     const NodeInfo info = one.graph.info(NodeId{0});
-    const Node node(info, *kernels.select(info).entry);
+    const DeviceNode node(info, *kernels.select(info).entry);
     const Tensor want = reference_outputs(one)[0];
     std::vector<std::string> differences(4);
     std::vector<std::thread> threads;
