@@ -87,38 +87,4 @@ void verify(const Graph& graph) {
   }
 }
 
-std::string to_text(const Graph& graph) {
-  std::string text = fmt::format("graph \"{}\"\n", graph.name());
-  const auto names = [&](std::span<const ValueId> ids) {
-    std::vector<std::string> result;
-    for (ValueId id : ids) result.push_back(id.valid() ? "%" + graph.value(id).name : "-");
-    return fmt::format("{}", fmt::join(result, ", "));
-  };
-  for (ValueId id : graph.inputs()) {
-    const Value& value = graph.value(id);
-    std::vector<std::string> dims;
-    for (const Dim& d : value.dims) dims.push_back(d.fixed() ? std::to_string(d.size) : d.symbol);
-    text += fmt::format("input %{} : {}[{}]\n", value.name, to_string(value.spec.dtype),
-                        fmt::join(dims, ","));
-  }
-  for (const Value& value : graph.values()) {
-    if (value.kind != ValueKind::constant) continue;
-    text += fmt::format("constant %{} : {}\n", value.name, to_string(value.spec));
-  }
-  for (const Node& node : graph.nodes()) {
-    std::vector<std::string> attrs, specs;
-    for (const auto& [name, value] : node.attrs) attrs.push_back(name + "=" + to_string(value));
-    for (ValueId id : node.outputs) specs.push_back(to_string(graph.value(id).spec));
-    text += fmt::format("{} = {}({})", names(node.outputs), node.op->name, names(node.inputs));
-    if (!attrs.empty()) text += fmt::format(" {{{}}}", fmt::join(attrs, ", "));
-    if (graph.bound()) text += fmt::format(" : {}", fmt::join(specs, ", "));
-    text += "\n";
-  }
-  for (std::size_t i = 0; i < graph.outputs().size(); ++i) {
-    text += fmt::format("output \"{}\" = %{}\n", graph.output_names()[i],
-                        graph.value(graph.outputs()[i]).name);
-  }
-  return text;
-}
-
 }  // namespace turnout

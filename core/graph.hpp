@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <map>
 #include <optional>
@@ -153,7 +154,26 @@ std::vector<Tensor> evaluate(const NodeInfo& info, std::span<const Tensor* const
 /// broken.
 void verify(const Graph& graph);
 
-/// Readable text, one line a node: `%y = relu(%x) {attr=1} : f32[8,512]`.
-std::string to_text(const Graph& graph);
+/// The text form, a line each:
+///
+///   graph "mlp"
+///   input %x : f32[N,3]
+///   constant %w : f32[3,2] = [1, 2, 3, 4, 5, 6]
+///   %h, %i = top_k(%x, -, %w) {axis=-1, largest=1} @"node's name" : f32[8,2], i64[8,2]
+///   output "y" = %h
+///
+/// Names of other characters than letters, digits and `_.:/$-` are quoted: `%"a b"`. Specs follow a
+/// node where the graph is bound, a node's name where it isn't that of its first output. Constants
+/// of more than `max_data` elements are written without their data.
+std::string to_text(const Graph& graph, std::int64_t max_data = 0);
+
+/// Bytes of a constant whose text has none: a host tensor of that spec.
+using ConstantSource = std::function<Tensor(const std::string& name, const TensorSpec& spec)>;
+
+/// The graph of a text form, not bound. Comments run from `#` to the end of a line. Error
+/// invalid_model with `source`, line and reason for anything that to_text() couldn't have written,
+/// and for specs that don't follow from the inputs; a constant without data comes from `constants`.
+Graph parse_graph(std::string_view text, const OpRegistry& ops, std::string_view source = "graph",
+                  const ConstantSource& constants = {});
 
 }  // namespace turnout
