@@ -17,6 +17,8 @@ namespace turnout {
 ///
 /// Calibration: on the published GEMM times of a V100, a P100 and an MI25 (DeepBench), large
 /// products reach 0.84, 0.84 and 0.69 of the sheet's peak; tile shapes reach shares of that.
+/// Figures that were measured on the device (evidence `calibrated`) are rates that it reaches: they
+/// count in full.
 /// Pure; used by the planner and by the clock of virtual devices alike.
 double roofline_seconds(const DeviceInfo& device, const Cost& cost, DType dtype);
 
@@ -24,7 +26,10 @@ double roofline_seconds(const DeviceInfo& device, const Cost& cost, DType dtype)
 /// for a download, the time until the host notices.
 double copy_seconds(const DeviceInfo& device, double bytes, bool to_device);
 
-/// The lowest evidence among the figures that roofline_seconds uses: `predicted` at best.
+/// The lowest evidence among the figures that roofline_seconds uses: `calibrated` where they were
+/// measured, `predicted` from a sheet.
 Evidence roofline_evidence(const DeviceInfo& device, DType dtype);
+/// The same for copy_seconds.
+Evidence copy_evidence(const DeviceInfo& device, bool to_device);
 
 }  // namespace turnout

@@ -59,6 +59,11 @@ const KernelRegistry& System::kernels(const Backend& backend) const {
   fail(ErrorCode::internal, "backend '{}' is of another system", backend.name());
 }
 
+void System::use_info(std::string_view device_name, DeviceInfo info) {
+  const std::scoped_lock lock(mutex_);
+  infos_[std::string(device_name)] = std::make_shared<const DeviceInfo>(std::move(info));
+}
+
 DeviceSlot System::open(std::string_view label, std::span<const std::string> providers,
                         int threads) {
   const std::string_view family = label.substr(0, label.find(':'));
@@ -73,7 +78,12 @@ DeviceSlot System::open(std::string_view label, std::span<const std::string> pro
     slot.device = &backend->open(family == "cpu" ? family : label);
     slot.kernels = &kernels(*backend);
     slot.providers = backend->default_providers();
-    if (family != "cpu") return slot;
+    if (family != "cpu") {
+      const std::scoped_lock lock(mutex_);
+      const auto at = infos_.find(slot.device->info().name);
+      if (at != infos_.end()) slot.calibrated = at->second;
+      return slot;
+    }
     slot.threads = threads > 0 ? threads : core_count();
     if (!providers.empty()) slot.providers.assign(providers.begin(), providers.end());
     if (label.size() > family.size()) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -16,9 +17,10 @@ struct DeviceSlot {
   std::string label;  ///< as the user wrote it: "cpu", "cpu:onednn", "virtual:v100"
   Device* device = nullptr;
   const KernelRegistry* kernels = nullptr;
-  std::vector<std::string> providers;  ///< allowed, best first
-  int threads = 1;                     ///< host devices
-  const DeviceInfo& info() const { return device->info(); }
+  std::vector<std::string> providers;            ///< allowed, best first
+  int threads = 1;                               ///< host devices
+  std::shared_ptr<const DeviceInfo> calibrated;  ///< replaces the device's own figures; may be null
+  const DeviceInfo& info() const { return calibrated != nullptr ? *calibrated : device->info(); }
 };
 
 /// The backends of this build and the devices opened through them. Sessions share one; it has to
@@ -35,6 +37,9 @@ class System {
   DeviceSlot open(std::string_view label, std::span<const std::string> providers = {},
                   int threads = 0);
 
+  /// Slots opened from now on see these figures of the device of that name.
+  void use_info(std::string_view device_name, DeviceInfo info);
+
   std::span<const std::unique_ptr<Backend>> backends() const { return backends_; }
   /// Filled when first asked for: a backend may have to open a plugin to know its kernels.
   const KernelRegistry& kernels(const Backend& backend) const;
@@ -46,6 +51,8 @@ class System {
   };
   std::vector<std::unique_ptr<Backend>> backends_;
   std::unique_ptr<Kernels[]> kernels_;  // one a backend
+  std::mutex mutex_;                    // guards infos_
+  std::map<std::string, std::shared_ptr<const DeviceInfo>, std::less<>> infos_;
 };
 
 /// Number of cores this process may use.

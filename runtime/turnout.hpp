@@ -4,10 +4,10 @@
 ///
 ///   auto system = std::make_shared<turnout::System>();
 ///   turnout::Graph model = turnout::import_onnx("model.onnx");
-///   turnout::CostModel costs(turnout::cpu_profile(system, 0));
 ///   turnout::SessionOptions options;
 ///   options.dims["N"] = 8;
 ///   options.devices = {"cpu", "virtual:h100"};
+///   turnout::CostModel costs = turnout::machine_costs(system, options.devices, 0);
 ///   turnout::Session session(system, model, costs, options);
 ///   std::vector<turnout::Tensor> outputs = session.run(inputs);
 ///   std::string why = turnout::to_text(turnout::explain(*system, model, costs, options, true),

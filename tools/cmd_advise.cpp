@@ -96,7 +96,7 @@ void advise(const AdviseCommand& command) {
   }
   SessionOptions options = command.model.session();
   bind_from_inputs(graph, given, options.dims);
-  const CostModel costs(cpu_profile(system, options.threads));
+  const CostModel costs = machine_costs(system, devices, options.threads);
   report.model = graph.name();
   report.ranked =
       rank(candidates(*system, graph, costs, options, symbol, devices, report.batches, prices),

@@ -81,7 +81,7 @@ void atlas(const AtlasCommand& command) {
   bind_from_inputs(graph, given, options.dims);
   const Atlas result =
       make_atlas(*system, graph, options, batch_symbol_of(graph), devices, axes,
-                 [&](int threads) { return CostModel(cpu_profile(system, threads)); });
+                 [&](int threads) { return machine_costs(system, devices, threads); });
   fmt::print("{}", to_text(result));
   if (!command.json.empty()) write_text(command.json, to_json(result) + "\n");
 }

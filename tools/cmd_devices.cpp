@@ -4,6 +4,7 @@
 
 #include "generated/turnout_config.hpp"
 #include "runtime/cost/cpu_probe.hpp"
+#include "runtime/cost/device_probe.hpp"
 #include "runtime/report/units.hpp"
 #include "runtime/system.hpp"
 #include "tools/commands.hpp"
@@ -54,6 +55,7 @@ void list_devices(bool probe, bool all) {
     }
     for (const std::string& missing : backend->missing()) fmt::print("  missing  {}\n", missing);
     for (const std::string& name : backend->device_names()) {
+      if (probe) use_calibration(*system, name);
       const DeviceSlot slot = system->open(name);
       fmt::print("  {:<24} {}{}\n", name, slot.info().title,
                  slot.info().is_virtual ? " (virtual: nothing runs on this hardware here)" : "");

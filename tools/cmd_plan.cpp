@@ -65,7 +65,7 @@ Explanation plan_by_model(const std::shared_ptr<System>& system, const PlanComma
     }
     options.dims[symbol] = parse_size(command.batch, "--batch");
   }
-  const CostModel costs(cpu_profile(system, options.threads));
+  const CostModel costs = machine_costs(system, options.devices, options.threads);
   return explain(*system, graph, costs, options, command.explain);
 }
 

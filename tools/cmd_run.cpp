@@ -101,7 +101,8 @@ void run(const RunCommand& command) {
   }
   bind_from_inputs(graph, given, options.dims);
   const bool plans = options.devices.size() > 1;
-  const CostModel costs = plans ? CostModel(cpu_profile(system, options.threads)) : CostModel();
+  const CostModel costs =
+      plans ? machine_costs(system, options.devices, options.threads) : CostModel();
   const Session session(system, graph, costs, options);
   if (!command.model.require_device.empty()) {
     require_device(session.graph(), session.plan(), command.model.require_device);

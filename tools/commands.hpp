@@ -14,6 +14,7 @@ void add_verify(CLI::App& app);
 void add_atlas(CLI::App& app);
 void add_advise(CLI::App& app);
 void add_plan_diff(CLI::App& app);
+void add_calibrate(CLI::App& app);
 void add_report(CLI::App& app);
 void add_crossover(CLI::App& app);
 

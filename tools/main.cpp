@@ -36,6 +36,7 @@ int main(int argc, char** argv) {
   app.set_version_flag("--version", std::string("turnout ") + turnout::config::kVersion);
   app.require_subcommand(1);
   turnout::tools::add_devices(app);
+  turnout::tools::add_calibrate(app);
   turnout::tools::add_run(app);
   turnout::tools::add_plan(app);
   turnout::tools::add_plan_diff(app);

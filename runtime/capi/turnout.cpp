@@ -153,7 +153,7 @@ turnout_status turnout_session_create(const turnout_model* model, const turnout_
     const auto system = std::make_shared<turnout::System>();
     const bool plans = options.devices.size() > 1;
     const turnout::CostModel costs =
-        plans ? turnout::CostModel(turnout::cpu_profile(system, options.threads))
+        plans ? turnout::machine_costs(system, options.devices, options.threads)
               : turnout::CostModel();
     auto result = std::make_unique<turnout_session>();
     result->session = std::make_unique<turnout::Session>(system, model->graph, costs, options);

@@ -115,7 +115,7 @@ Estimate CostModel::node(const NodeInfo& info, std::string_view provider,
 Estimate CostModel::copy(std::int64_t bytes, const DeviceSlot& device, bool to_device) const {
   if (device.info().is_host) return {0, Evidence::measured};
   const double size = static_cast<double>(bytes) / changes_.link_factor;
-  return {copy_seconds(device.info(), size, to_device), Evidence::predicted};
+  return {copy_seconds(device.info(), size, to_device), copy_evidence(device.info(), to_device)};
 }
 
 }  // namespace turnout

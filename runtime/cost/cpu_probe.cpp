@@ -2,23 +2,19 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
-#include <fstream>
-#include <nlohmann/json.hpp>
 #include <random>
 
 #include "ops/all_ops.hpp"
+#include "runtime/cost/device_probe.hpp"
 #include "runtime/session.hpp"
 
 namespace turnout {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-using Json = nlohmann::json;
 
-constexpr double kPointSeconds = 0.02;  // spent on one point of a curve
-constexpr int kMinRuns = 3;
-constexpr std::string_view kFormat = "turnout-cpu-profile-1";
+// Part of the fingerprint: changes when points of the same name mean something else.
+constexpr std::string_view kFigures = "cpu figures 2";
 
 double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
@@ -32,9 +28,9 @@ Tensor random_tensor(const TensorSpec& spec) {
   return tensor;
 }
 
-// Best time of one run of a graph with input "x".
-double time_graph(const std::shared_ptr<System>& system, const Graph& graph,
-                  const std::string& provider, int threads) {
+// Times of single runs of a graph with input "x".
+Sample time_graph(const std::shared_ptr<System>& system, const Graph& graph,
+                  const std::string& provider, int threads, double budget_seconds) {
   SessionOptions options;
   options.providers = {provider};
   options.threads = threads;
@@ -42,14 +38,13 @@ double time_graph(const std::shared_ptr<System>& system, const Graph& graph,
   const Session session(system, graph, CostModel(), options);
   const std::vector<Tensor> inputs = {random_tensor(session.inputs()[0].spec)};
   std::vector<Tensor> outputs = session.run(inputs);
-  double best = 1e30;
-  const auto begin = Clock::now();
-  for (int run = 0; run < kMinRuns || seconds_since(begin) < kPointSeconds; ++run) {
-    const auto start = Clock::now();
-    session.run(inputs, outputs);
-    best = std::min(best, seconds_since(start));
-  }
-  return std::max(best, 1e-9);
+  return sample(
+      [&] {
+        const auto start = Clock::now();
+        session.run(inputs, outputs);
+        return seconds_since(start);
+      },
+      budget_seconds);
 }
 
 Graph product_graph(std::int64_t m, std::int64_t k, std::int64_t n) {
@@ -75,93 +70,77 @@ bool takes(const System& system, const DeviceSlot& slot, const Graph& graph,
              .entry != nullptr;
 }
 
-Json to_json(const std::vector<RatePoint>& curve) {
-  Json points = Json::array();
-  for (const RatePoint& point : curve) points.push_back({point.size, point.rate});
-  return points;
-}
-
-std::vector<RatePoint> curve_from_json(const Json& json) {
-  std::vector<RatePoint> curve;
-  for (const Json& point : json) {
-    const RatePoint read{point.at(0).get<double>(), point.at(1).get<double>()};
-    const bool sane = read.size > 0 && read.rate > 0 && read.rate < 1e18 &&
-                      (curve.empty() || read.size > curve.back().size);
-    if (!sane) throw std::runtime_error("bad curve");
-    curve.push_back(read);
+// Who does elementwise passes; empty: nobody but the reference.
+std::string pass_provider(const System& system, const DeviceSlot& slot) {
+  for (const std::string& provider : slot.kernels->providers()) {
+    if (provider != "reference" && takes(system, slot, stream_graph(8), provider)) return provider;
   }
-  return curve;
+  return "";
 }
 
 std::string fingerprint(const System& system, int threads) {
   const Backend& cpu = *system.backends()[0];
   const KernelRegistry& kernels = system.kernels(cpu);
-  std::string text = fmt::format("{}|{} threads", kFormat, threads);
+  std::string text = fmt::format("{}|{} threads", kFigures, threads);
   for (const std::string& name : kernels.providers()) {
     text += fmt::format("|{}={}", name, kernels.kernel_count(name));
   }
   return text;
 }
 
-std::filesystem::path profile_path(const std::string& key) {
-  const std::filesystem::path folder = cache_folder();
-  if (folder.empty()) return {};
-  return folder / fmt::format("cpu-{:016x}.json", std::hash<std::string>()(key));
+// The provider that a point's name ends in.
+std::string provider_of(const ProbePoint& point) {
+  return point.what.substr(point.what.find(' ') + 1);
 }
 
-bool read_profile(const std::filesystem::path& path, const std::string& key, CpuProfile& profile) {
-  constexpr std::uintmax_t kMaxBytes = 1 << 20;
-  std::error_code error;
-  if (path.empty() || std::filesystem::file_size(path, error) > kMaxBytes || error) return false;
-  try {
-    std::ifstream file(path);
-    const Json json = Json::parse(file);
-    if (json.at("key").get<std::string>() != key) return false;
-    for (const auto& [provider, curve] : json.at("gemm").items()) {
-      profile.gemm[provider] = curve_from_json(curve);
-    }
-    for (const auto& [provider, curve] : json.at("gemv").items()) {
-      profile.gemv[provider] = curve_from_json(curve);
-    }
-    profile.stream = curve_from_json(json.at("stream"));
-    profile.dispatch_seconds = json.at("dispatch_seconds").get<double>();
-    if (!(profile.dispatch_seconds >= 0 && profile.dispatch_seconds < 1)) return false;
-    profile.evidence = Evidence::calibrated;
-    profile.source = "quick probe, kept in " + path.string();
-    return true;
-  } catch (const std::exception&) {
-    profile = CpuProfile{};
-    return false;
+Sample time_point(const std::shared_ptr<System>& system, const std::string& pass_provider,
+                  int threads, const ProbePoint& point, double budget_seconds) {
+  const std::int64_t n = point.size;
+  if (point.what == "dispatch") {
+    return time_graph(system, stream_graph(16), pass_provider, threads, budget_seconds);
   }
+  if (point.what == "pass") {
+    return time_graph(system, stream_graph(n / 8), pass_provider, threads, budget_seconds);
+  }
+  const bool one_row = point.what.starts_with("gemv ");
+  return time_graph(system, product_graph(one_row ? 1 : n, n, n), provider_of(point), threads,
+                    budget_seconds);
 }
 
-void write_profile(const std::filesystem::path& path, const std::string& key,
-                   const CpuProfile& profile) {
-  if (path.empty()) return;
-  Json json = {{"key", key},
-               {"stream", to_json(profile.stream)},
-               {"dispatch_seconds", profile.dispatch_seconds},
-               {"gemm", Json::object()},
-               {"gemv", Json::object()}};
-  for (const auto& [provider, curve] : profile.gemm) json["gemm"][provider] = to_json(curve);
-  for (const auto& [provider, curve] : profile.gemv) json["gemv"][provider] = to_json(curve);
-  std::error_code error;
-  std::filesystem::create_directories(path.parent_path(), error);
-  const std::filesystem::path part = path.string() + ".part";
-  {
-    std::ofstream file(part);
-    file << json.dump(1) << "\n";
-    if (!file.flush()) return;
+void add_point(std::vector<RatePoint>& curve, double size, double seconds) {
+  const RatePoint point{size, size / seconds};
+  const auto at = std::upper_bound(curve.begin(), curve.end(), point,
+                                   [](const auto& a, const auto& b) { return a.size < b.size; });
+  curve.insert(at, point);
+}
+
+// The machine may be shared, so the best time says most about what it can do.
+CpuProfile profile_of(const DeviceCalibration& calibration, int threads) {
+  CpuProfile profile;
+  profile.threads = threads;
+  for (const auto& [point, sample] : calibration.points) {
+    const double n = static_cast<double>(point.size);
+    if (point.what == "dispatch") profile.dispatch_seconds = sample.best;
+    if (point.what == "pass") add_point(profile.stream, n, sample.best);
+    if (point.what.starts_with("gemm ")) {
+      add_point(profile.gemm[provider_of(point)], 2 * n * n * n, sample.best);
+    }
+    if (point.what.starts_with("gemv ")) {
+      add_point(profile.gemv[provider_of(point)], 4 * n * n, sample.best);
+    }
   }
-  std::filesystem::rename(part, path, error);
+  profile.evidence = Evidence::calibrated;
+  return profile;
 }
 
 // Several threads that are slower than one don't have the cores to themselves.
 bool is_busy(const std::shared_ptr<System>& system, const CpuProfile& profile) {
   constexpr std::int64_t kSize = 512;
+  constexpr double kSeconds = 0.02;
   if (profile.threads <= 1 || profile.gemm.empty()) return false;
   const auto& [provider, curve] = *profile.gemm.begin();
-  const double alone = time_graph(system, product_graph(kSize, kSize, kSize), provider, 1);
+  const double alone =
+      time_graph(system, product_graph(kSize, kSize, kSize), provider, 1, kSeconds).best;
   const double flops = 2.0 * kSize * kSize * kSize;
   for (const RatePoint& point : curve) {
     if (point.size == flops) return point.rate < 1.1 * flops / alone;
@@ -171,63 +150,85 @@ bool is_busy(const std::shared_ptr<System>& system, const CpuProfile& profile) {
 
 }  // namespace
 
-std::filesystem::path cache_folder() {
-  const auto variable = [](const char* name) -> std::string {
-    const char* value = std::getenv(name);
-    return value == nullptr ? "" : value;
-  };
-  if (const std::string own = variable("TURNOUT_CACHE"); !own.empty()) return own;
-  if (const std::string xdg = variable("XDG_CACHE_HOME"); !xdg.empty()) return xdg + "/turnout";
-  const std::string home = variable("HOME");
-  return home.empty() ? std::filesystem::path() : std::filesystem::path(home) / ".cache/turnout";
+std::string cpu_key(System& system, int threads) {
+  const DeviceSlot slot = system.open("cpu", {}, threads);
+  return fingerprint(system, threads) + "|" + slot.info().title;
 }
 
-CpuProfile probe_cpu(const std::shared_ptr<System>& system, int threads) {
-  const auto begin = Clock::now();
-  CpuProfile profile;
-  profile.threads = threads;
-  const DeviceSlot slot = system->open("cpu", {}, threads);
+std::vector<ProbePoint> cpu_points(System& system, bool full) {
+  std::vector<ProbePoint> points, more;
+  const DeviceSlot slot = system.open("cpu");
   for (const std::string& provider : slot.kernels->providers()) {
     if (provider == "reference") continue;
-    if (!takes(*system, slot, product_graph(8, 8, 8), provider)) continue;
+    if (!takes(system, slot, product_graph(8, 8, 8), provider)) continue;
     for (const std::int64_t n : {16, 64, 128, 256, 512, 1024}) {
-      const double flops = 2.0 * static_cast<double>(n * n * n);
-      const double seconds = time_graph(system, product_graph(n, n, n), provider, threads);
-      profile.gemm[provider].push_back({flops, flops / seconds});
+      points.push_back({"gemm " + provider, n});
     }
     for (const std::int64_t n : {64, 256, 512, 1024, 2048}) {
-      const double bytes = 4.0 * static_cast<double>(n * n);
-      const double seconds = time_graph(system, product_graph(1, n, n), provider, threads);
-      profile.gemv[provider].push_back({bytes, bytes / seconds});
+      points.push_back({"gemv " + provider, n});
+    }
+    for (const std::int64_t n : {32, 96, 192, 384, 768, 1536, 2048}) {
+      more.push_back({"gemm " + provider, n});
+    }
+    for (const std::int64_t n : {128, 384, 768, 1536, 4096}) {
+      more.push_back({"gemv " + provider, n});
     }
   }
-  for (const std::string& provider : slot.kernels->providers()) {
-    if (!profile.stream.empty() || !takes(*system, slot, stream_graph(8), provider)) continue;
-    profile.dispatch_seconds = time_graph(system, stream_graph(16), provider, threads);
-    for (const std::int64_t elements : {1 << 14, 1 << 17, 1 << 20, 1 << 23}) {
-      const double bytes = 8.0 * static_cast<double>(elements);
-      const double seconds = time_graph(system, stream_graph(elements), provider, threads);
-      profile.stream.push_back({bytes, bytes / seconds});
+  if (!pass_provider(system, slot).empty()) {
+    points.push_back({"dispatch", 0});
+    for (const int power : {17, 20, 23, 26}) points.push_back({"pass", std::int64_t{1} << power});
+    for (const int power : {14, 16, 18, 19, 21, 22, 24, 25, 27, 28}) {
+      more.push_back({"pass", std::int64_t{1} << power});
     }
   }
+  if (full) points.insert(points.end(), more.begin(), more.end());
+  return points;
+}
+
+DeviceCalibration calibrate_cpu(const std::shared_ptr<System>& system, int threads,
+                                std::span<const ProbePoint> points, DeviceCalibration known,
+                                const ProbeOptions& options) {
+  known.device = "cpu";
+  known.key = cpu_key(*system, threads);
+  const std::string passes = pass_provider(*system, system->open("cpu"));
+  const auto timer = [&](const ProbePoint& point, double budget_seconds) {
+    return time_point(system, passes, threads, point, budget_seconds);
+  };
+  return measure_points(points, timer, std::move(known), options);
+}
+
+CpuProfile probe_cpu(const std::shared_ptr<System>& system, int threads, DeviceCalibration known) {
+  const auto begin = Clock::now();
+  const DeviceCalibration calibration =
+      calibrate_cpu(system, threads, cpu_points(*system, false), std::move(known), {});
+  CpuProfile profile = profile_of(calibration, threads);
   profile.busy = is_busy(system, profile);
-  profile.evidence = Evidence::calibrated;
   profile.source = profile.busy ? "quick probe on a busy machine, not kept" : "quick probe";
   profile.probe_seconds = seconds_since(begin);
+  if (!profile.busy) keep_calibration(calibration);
   return profile;
 }
 
 CpuProfile cpu_profile(const std::shared_ptr<System>& system, int threads) {
   if (threads <= 0) threads = core_count();
-  const DeviceSlot slot = system->open("cpu", {}, threads);
-  const std::string key = fingerprint(*system, threads) + "|" + slot.info().title;
-  const std::filesystem::path path = profile_path(key);
-  CpuProfile profile;
-  profile.threads = threads;
-  if (read_profile(path, key, profile)) return profile;
-  profile = probe_cpu(system, threads);
-  if (!profile.busy) write_profile(path, key, profile);
-  return profile;
+  const std::string key = cpu_key(*system, threads);
+  auto kept = kept_calibration(key);
+  if (kept) {
+    if (missing_points(*kept, cpu_points(*system, false)) == 0) {
+      CpuProfile profile = profile_of(*kept, threads);
+      const bool full = missing_points(*kept, cpu_points(*system, true)) == 0;
+      profile.source = fmt::format("{}, kept in {}", full ? "full calibration" : "quick probe",
+                                   calibration_path(key));
+      return profile;
+    }
+  }
+  return probe_cpu(system, threads, kept ? std::move(*kept) : DeviceCalibration{});
+}
+
+CostModel machine_costs(const std::shared_ptr<System>& system, std::span<const std::string> devices,
+                        int threads, const CostHistory* history) {
+  for (const std::string& label : devices) use_calibration(*system, label);
+  return CostModel(cpu_profile(system, threads), history);
 }
 
 }  // namespace turnout

@@ -1,26 +1,44 @@
 #pragma once
 
-#include <filesystem>
 #include <memory>
+#include <span>
+#include <string>
+#include <vector>
 
+#include "runtime/cost/calibration.hpp"
 #include "runtime/cost/cost_model.hpp"
 
 namespace turnout {
 
-/// Measures this machine's CPU for the cost model, in at most about 3 seconds: square products and
-/// one-row products by every provider built, an elementwise pass over L2-, L3- and memory-sized
-/// data, and the least time of a small kernel. Best of several runs each: the machine may be
-/// shared.
-CpuProfile probe_cpu(const std::shared_ptr<System>& system, int threads);
+// Calibration of this machine's CPU by whole runs of one-op graphs. Points, P a provider:
+//
+//   gemm P      a square product of `size` rows, f32
+//   gemv P      one row times a square matrix of `size` rows
+//   pass        an elementwise pass that touches `size` bytes
+//   dispatch    the least time of a small kernel
 
-/// probe_cpu() with its result kept in a file per machine, thread count and set of providers; read
-/// from there while the machine's fingerprint is the same. Unreadable files are measured anew;
-/// a file that can't be written is no error (the next start measures again), and figures taken
-/// while the machine was busy are not kept.
+/// Fingerprint: processor, threads, providers.
+std::string cpu_key(System& system, int threads);
+/// Points of the quick probe; `full`: those and more.
+std::vector<ProbePoint> cpu_points(System& system, bool full);
+/// measure_points() on the CPU. Blocks.
+DeviceCalibration calibrate_cpu(const std::shared_ptr<System>& system, int threads,
+                                std::span<const ProbePoint> points, DeviceCalibration known,
+                                const ProbeOptions& options);
+
+/// The quick probe, at most about 3 seconds, of what `known` lacks. What it finds is kept unless
+/// the machine was busy.
+CpuProfile probe_cpu(const std::shared_ptr<System>& system, int threads,
+                     DeviceCalibration known = {});
+
+/// What is kept of this machine, thread count and set of providers, else probe_cpu(). Unreadable
+/// files are measured anew; one that can't be written is no error (the next start measures again).
+/// `threads` 0: every core.
 CpuProfile cpu_profile(const std::shared_ptr<System>& system, int threads);
 
-/// Folder of cached profiles: $TURNOUT_CACHE, else $XDG_CACHE_HOME/turnout, else
-/// ~/.cache/turnout. Empty when there is no home.
-std::filesystem::path cache_folder();
+/// The cost model of this machine for plans over `devices`: cpu_profile(), and use_calibration()
+/// for each device, so the first use of a GPU takes a few seconds. `history` may be null.
+CostModel machine_costs(const std::shared_ptr<System>& system, std::span<const std::string> devices,
+                        int threads, const CostHistory* history = nullptr);
 
 }  // namespace turnout

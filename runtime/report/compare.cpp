@@ -338,7 +338,9 @@ void Comparer::find_crossovers() {
 }
 
 Comparison Comparer::run() {
-  costs_ = CostModel(cpu_profile(system_, options_.threads), &history_);
+  std::vector<std::string> real = options_.devices;
+  std::erase(real, "auto");
+  costs_ = machine_costs(system_, real, options_.threads, &history_);
   std::vector<std::int64_t> batches = options_.batches;
   std::sort(batches.begin(), batches.end());
   batches.erase(std::unique(batches.begin(), batches.end()), batches.end());
