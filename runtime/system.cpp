@@ -46,8 +46,10 @@ int core_count() {
   return std::max(1, CPU_COUNT(&set));
 }
 
-System::System()
-    : backends_(make_backends()), kernels_(std::make_unique<Kernels[]>(backends_.size())) {}
+System::System() : System(make_backends()) {}
+
+System::System(std::vector<std::unique_ptr<Backend>> backends)
+    : backends_(std::move(backends)), kernels_(std::make_unique<Kernels[]>(backends_.size())) {}
 
 const KernelRegistry& System::kernels(const Backend& backend) const {
   for (std::size_t i = 0; i < backends_.size(); ++i) {

@@ -28,6 +28,8 @@ struct DeviceSlot {
 class System {
  public:
   System();
+  /// Over backends of the caller's choice, the host's first.
+  explicit System(std::vector<std::unique_ptr<Backend>> backends);
 
   /// Opens "cpu", "cpu:PROVIDER[+PROVIDER...]" or "virtual:PROFILE".
   /// "cpu:onednn" prefers that provider and leaves to the other ones what it refuses; never the

@@ -237,7 +237,7 @@ void Comparer::describe(const Session& session, const std::vector<double>* secon
     row.node_times.push_back({name,
                               is_reorder ? "reorder" : session.graph().node(step.node).op->name,
                               slot.label, step.provider, (*seconds)[s],
-                              slot.info().is_host ? Evidence::measured : Evidence::predicted});
+                              slot.info().is_virtual ? Evidence::predicted : Evidence::measured});
     ++providers[is_reorder ? "reorder" : step.provider];
   }
   std::vector<std::string> parts;
@@ -257,9 +257,13 @@ CompareRow Comparer::run_cell(const std::string& device, std::int64_t batch) {
   }
   const SessionOptions options = session_options(device, batch);
   const PlannedModel planned = plan_model(*system_, model_, costs_, options);
-  bool uses_device = false;
-  for (const NodePlan& node : planned.plan.nodes) uses_device = uses_device || node.device > 0;
-  if (!uses_device) {
+  const bool by_clock =
+      std::any_of(planned.plan.nodes.begin(), planned.plan.nodes.end(), [&](const NodePlan& node) {
+        return planned.plan.devices[static_cast<std::size_t>(node.device)].info().is_virtual;
+      });
+  if (!by_clock) {
+    row.predicted_seconds = planned.plan.predicted_seconds;
+    row.predicted_evidence = planned.plan.evidence;
     const Session session(system_, model_, costs_, options);
     measure(session, batch, row);
     return row;

@@ -39,6 +39,8 @@ struct CompareRow {
   double transfer_seconds = 0;
   std::size_t memory_bytes = 0;
   Evidence evidence = Evidence::unprobed;
+  double predicted_seconds = 0;  ///< what the plan said before a measured row ran; 0: not known
+  Evidence predicted_evidence = Evidence::unprobed;
   bool executed = false;  ///< false: only the clock was advanced
   std::string skipped;    ///< reason; the row has no figures then
   double difference =
@@ -82,6 +84,16 @@ Comparison compare(const std::shared_ptr<System>& system, const Graph& model,
 
 /// "cpu" of "cpu [A]": the device without the letter that a report of several machines adds.
 std::string_view base_device(std::string_view label);
+
+/// How far the plans' predictions were from what was then measured, by device and evidence: mean
+/// and largest |predicted / measured - 1| over the rows that have both.
+struct PredictionError {
+  std::string device;
+  Evidence evidence = Evidence::unprobed;
+  double mean = 0, worst = 0;
+  int rows = 0;
+};
+std::vector<PredictionError> prediction_errors(const Comparison& comparison);
 
 std::string to_text(const Comparison& comparison);
 std::string to_json(const Comparison& comparison);

@@ -34,6 +34,27 @@ std::string crossover_text(const Crossover& crossover) {
 
 }  // namespace
 
+std::vector<PredictionError> prediction_errors(const Comparison& comparison) {
+  std::vector<PredictionError> errors;
+  for (const CompareRow& row : comparison.rows) {
+    const bool both = row.evidence == Evidence::measured && row.predicted_seconds > 0 &&
+                      row.latency_seconds > 0 && row.predicted_evidence != Evidence::measured;
+    if (!both) continue;
+    auto at = std::find_if(errors.begin(), errors.end(), [&](const PredictionError& e) {
+      return e.device == row.device && e.evidence == row.predicted_evidence;
+    });
+    if (at == errors.end()) {
+      errors.push_back({row.device, row.predicted_evidence});
+      at = std::prev(errors.end());
+    }
+    const double error = std::abs(row.predicted_seconds / row.latency_seconds - 1);
+    at->mean = (at->mean * at->rows + error) / (at->rows + 1);
+    at->worst = std::max(at->worst, error);
+    ++at->rows;
+  }
+  return errors;
+}
+
 std::string to_text(const Comparison& comparison) {
   std::string text =
       fmt::format("{}\n  {:>6}  {:<20} {:>10} {:>10} {:>10} {:>11}  {:<10} {:<13} {}\n",
@@ -55,6 +76,12 @@ std::string to_text(const Comparison& comparison) {
   }
   for (const std::string& device : devices) {
     text += fmt::format("  {}: never in the batches tried\n", device);
+  }
+  const std::vector<PredictionError> errors = prediction_errors(comparison);
+  if (!errors.empty()) text += "\npredicted before it was measured\n";
+  for (const PredictionError& e : errors) {
+    text += fmt::format("  {} ({}): off by {:.0f} % on average, {:.0f} % at most, over {} rows\n",
+                        e.device, to_string(e.evidence), e.mean * 100, e.worst * 100, e.rows);
   }
   if (comparison.machines.size() > 1) text += "\nmachines\n";
   for (std::size_t m = 0; m < comparison.machines.size() && comparison.machines.size() > 1; ++m) {
@@ -100,6 +127,10 @@ std::string to_json(const Comparison& comparison) {
     entry["transfer_s"] = row.transfer_seconds;
     entry["memory_bytes"] = row.memory_bytes;
     entry["evidence"] = to_string(row.evidence);
+    if (row.predicted_seconds > 0) {
+      entry["predicted_s"] = row.predicted_seconds;
+      entry["predicted_evidence"] = to_string(row.predicted_evidence);
+    }
     entry["executed"] = row.executed;
     entry["runs"] = row.runs;
     entry["spread"] = row.spread;
@@ -124,6 +155,13 @@ std::string to_json(const Comparison& comparison) {
                                   {"batch", crossover.batch},
                                   {"low", crossover.low},
                                   {"high", crossover.high}});
+  }
+  for (const PredictionError& e : prediction_errors(comparison)) {
+    json["prediction_errors"].push_back({{"device", e.device},
+                                         {"evidence", to_string(e.evidence)},
+                                         {"mean", e.mean},
+                                         {"worst", e.worst},
+                                         {"rows", e.rows}});
   }
   json["outputs_agree"] = comparison.outputs_agree;
   json["notes"] = comparison.notes;

@@ -39,6 +39,10 @@ CompareRow read_row(const JsonFields& json) {
   row.memory_bytes =
       static_cast<std::size_t>(json.integer("memory_bytes", 0, std::int64_t{1} << 50));
   row.evidence = json.evidence("evidence");
+  if (json.has("predicted_s")) {
+    row.predicted_seconds = json.number("predicted_s");
+    row.predicted_evidence = json.evidence("predicted_evidence");
+  }
   row.executed = json.flag("executed");
   row.runs = static_cast<int>(json.integer("runs", 0, 1 << 30));
   row.spread = json.number("spread");

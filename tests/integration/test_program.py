@@ -69,9 +69,9 @@ def check_errors(folder):
           f"an unknown op names node, op and opset: {error!r}")
     wrong = folder / "wrong.npy"
     np.save(wrong, np.zeros((2, 63), np.float32))
-    check_error("a wrong shape", 2, "pixels", "run", DIGITS, "--input", f"pixels={wrong}")
+    check_error("a wrong shape", 2, "pixels", "run", DIGITS, "--input", f"pixels={wrong}", *every_op())
     np.save(wrong, np.zeros((2, 8, 8), np.float32))
-    check_error("a wrong rank", 2, "pixels", "run", DIGITS, "--input", f"pixels={wrong}")
+    check_error("a wrong rank", 2, "pixels", "run", DIGITS, "--input", f"pixels={wrong}", *every_op())
     check_error("a missing model", 1, "nothing.onnx", "run", folder / "nothing.onnx")
     check_error("a missing input file", 1, "nothing.npy", "run", DIGITS, "--input", f"pixels={folder}/nothing.npy")
     check_error("an unknown input", 2, "pixles", "run", DIGITS, "--input", f"pixles={wrong}")
@@ -192,7 +192,7 @@ def check_compare(folder):
     out = folder / "compare.json"
     devices = "cpu,virtual:v100,auto" if has_virtual() else "cpu,auto"
     code, text, error = turnout("compare", DIGITS, "--input", f"pixels={MODELS}/inputs/digits-mlp.npy", "--batch",
-                                "1..64", "--devices", devices, "--budget", 0.05, "--json", out)
+                                "1..64", "--devices", devices, "--budget", 0.05, "--json", out, *every_op())
     check(code == 0, f"compare: {error}")
     table = json.loads(out.read_text())
     check(len(table["rows"]) == 7 * len(devices.split(",")), "compare: a row for each device and batch")

@@ -93,7 +93,9 @@ TEST_CASE("a session runs from several threads") {
   SessionOptions options;
   options.dims["N"] = 4;
   options.contexts = 2;
-  const Session session(std::make_shared<System>(), model, CostModel(), options);
+  const auto system = std::make_shared<System>();
+  options.providers = every_provider(*system);
+  const Session session(system, model, CostModel(), options);
   std::vector<std::thread> threads;
   std::vector<double> worst(4, 0);
   for (unsigned t = 0; t < worst.size(); ++t) {
@@ -152,7 +154,7 @@ TEST_CASE("mistakes get one error that names what and where") {
   options.devices = {"cpu"};
   options.providers = {"abacus"};
   CHECK(error_of(make).find("'abacus'") != std::string::npos);
-  options.providers = {};
+  options.providers = every_provider(*system);
   options.pins["nowhere"] = "cpu";
   CHECK(error_of(make).find("'nowhere'") != std::string::npos);
   options.pins.clear();

@@ -1,10 +1,10 @@
-/* The C interface: consumer_c MODEL.onnx SYMBOL BATCH; then what an error looks like. */
+/* The C interface: consumer_c MODEL.onnx SYMBOL BATCH [PROVIDERS]; then what an error looks like. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <turnout/turnout.h>
 
 int main(int argc, char** argv) {
-  if (argc != 4) return 2;
+  if (argc != 4 && argc != 5) return 2;
   turnout_model* model = NULL;
   if (turnout_model_load(argv[1], &model) != TURNOUT_OK) {
     fprintf(stderr, "%s\n", turnout_last_error());
@@ -16,6 +16,7 @@ int main(int argc, char** argv) {
   options.dim_names = names;
   options.dim_sizes = sizes;
   options.dim_count = 1;
+  if (argc == 5) options.providers = argv[4];
   turnout_session* session = NULL;
   if (turnout_session_create(model, &options, &session) != TURNOUT_OK) {
     fprintf(stderr, "%s\n", turnout_last_error());

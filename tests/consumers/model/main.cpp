@@ -1,4 +1,4 @@
-// Loads a model, runs it, prints its plan: consumer_model MODEL.onnx BATCH
+// Loads a model, runs it, prints its plan: consumer_model MODEL.onnx BATCH [PROVIDER...]
 #include <cstdio>
 #include <cstdlib>
 #include <turnout/turnout.hpp>
@@ -8,11 +8,12 @@
 static_assert(consumer::kOwnCore == 1);
 
 int main(int argc, char** argv) {
-  if (argc != 3) return 2;
+  if (argc < 3) return 2;
   auto system = std::make_shared<turnout::System>();
   const turnout::Graph model = turnout::import_onnx(std::filesystem::path(argv[1]));
-  const turnout::CostModel costs(turnout::cpu_profile(system, 0));
   turnout::SessionOptions options;
+  options.providers.assign(argv + 3, argv + argc);
+  const turnout::CostModel costs = turnout::machine_costs(system, options.devices, 0);
   options.dims[turnout::batch_symbol_of(model)] = std::atoi(argv[2]);
   const turnout::Session session(system, model, costs, options);
   std::vector<turnout::Tensor> inputs;

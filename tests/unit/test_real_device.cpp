@@ -1,0 +1,102 @@
+// What is done differently for a device that isn't virtual: it is measured, not emulated.
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include "runtime/cost/cpu_probe.hpp"
+#include "runtime/cost/device_probe.hpp"
+#include "runtime/report/compare.hpp"
+#include "tests/support/accelerator.hpp"
+#include "tests/support/op_runner.hpp"
+
+using namespace turnout;
+using namespace turnout::test;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+struct CacheFolder {
+  CacheFolder()
+      : path(std::filesystem::temp_directory_path() / fmt::format("turnout-real-{}", getpid())) {
+    setenv("TURNOUT_CACHE", path.c_str(), 1);
+  }
+  ~CacheFolder() {
+    std::error_code error;
+    std::filesystem::remove_all(path, error);
+    unsetenv("TURNOUT_CACHE");
+  }
+  std::filesystem::path path;
+};
+
+Graph model() {
+  GraphBuilder b(all_ops(), "model");
+  const ValueId x = b.input("x", DType::f32, {"N", 64});
+  const ValueId h = b.add("relu", {b.add("matmul", {x, b.constant(counting({64, 32}))})});
+  b.output(b.add("softmax", {h}), "y");
+  return b.build();
+}
+
+// A build whose only provider is the reference has nothing to probe the CPU with.
+bool can_probe(System& system) { return !cpu_points(system, false).empty(); }
+
+}  // namespace
+
+TEST_CASE("a device without figures can't be priced until it is calibrated") {
+  const CacheFolder cache;
+  const auto system = std::make_shared<System>(backends_with_accelerator());
+  CHECK_FALSE(system->open("fake:0").info().peak_f32.known());
+  const std::string first = use_calibration(*system, "fake:0");
+  CHECK_THAT(first, ContainsSubstring("fake:0: calibrated in"));
+  const DeviceInfo& info = system->open("fake:0").info();
+  CHECK(info.peak_f32.evidence == Evidence::calibrated);
+  CHECK(info.peak_f32.value > 1e6);
+  CHECK(info.memory_bytes_per_s.evidence == Evidence::calibrated);
+  CHECK(info.link.h2d_bytes_per_s.value > 1e6);
+  CHECK(info.synchronize_seconds.evidence == Evidence::calibrated);
+  // The next program on this machine reads them.
+  System other(backends_with_accelerator());
+  CHECK_THAT(use_calibration(other, "fake:0"), ContainsSubstring("figures of its calibration in"));
+  CHECK(other.open("fake:0").info().peak_f32.value == info.peak_f32.value);
+  CHECK(use_calibration(other, "cpu").empty());
+}
+
+TEST_CASE("compare measures a real device and keeps what was predicted beside it") {
+  const CacheFolder cache;
+  const auto system = std::make_shared<System>(backends_with_accelerator());
+  if (!can_probe(*system)) SKIP("only the reference is built: the CPU can't be probed");
+  CompareOptions options;
+  options.batches = {1, 8};
+  options.devices = {"cpu", "fake:0", "auto"};
+  options.budget_seconds = 0.01;
+  const Comparison result = compare(system, model(), options);
+  int measured = 0;
+  for (const CompareRow& row : result.rows) {
+    if (row.device != "fake:0") continue;
+    ++measured;
+    CHECK(row.evidence == Evidence::measured);
+    CHECK(row.executed);
+    CHECK(row.runs >= 1);
+    CHECK(row.predicted_seconds > 0);
+    CHECK(row.predicted_evidence == Evidence::calibrated);
+    CHECK(row.difference == 0);
+    REQUIRE(row.node_times.size() == 2);
+    for (const CompareRow::NodeTime& node : row.node_times) {
+      CHECK(node.evidence == Evidence::measured);
+      CHECK(node.device == "fake:0");
+    }
+  }
+  CHECK(measured == 2);
+  CHECK(result.outputs_agree);
+  bool found = false;
+  for (const PredictionError& error : prediction_errors(result)) {
+    found = found || (error.device == "fake:0" && error.rows == 2 &&
+                      error.evidence == Evidence::calibrated && error.worst >= error.mean);
+  }
+  CHECK(found);
+  CHECK_THAT(to_text(result), ContainsSubstring("fake:0 (calibrated): off by"));
+  CHECK_THAT(to_json(result), ContainsSubstring("\"predicted_s\""));
+}
