@@ -7,8 +7,8 @@
 #include <array>
 #include <cstdlib>
 #include <mutex>
-#include <regex>
 
+#include "backends/plugin/library_needs.hpp"
 #include "backends/plugin/probe.hpp"
 #include "core/error.hpp"
 #include "core/plugin.hpp"
@@ -19,15 +19,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What dlopen says, in words a user can act on.
-std::string open_error(const std::string& text) {
-  static const std::regex needs_glibc("GLIBC_([0-9.]+)' not found");
-  std::smatch match;
-  if (std::regex_search(text, match, needs_glibc)) {
-    return fmt::format("needs glibc >= {} (this system has {})", match[1].str(),
-                       gnu_get_libc_version());
-  }
-  return text;
+// What dlopen says, after what a user can act on first.
+std::string open_error(const fs::path& file, const std::string& text) {
+  const std::string needed = plugin::needed_glibc(file);
+  const std::string here = gnu_get_libc_version();
+  if (!plugin::older_version(here, needed)) return text;
+  return fmt::format("needs glibc >= {} (this system has {}); {}", needed, here, text);
 }
 
 void* open_library(const fs::path& file) {
@@ -39,7 +36,7 @@ void* open_library(const fs::path& file) {
   if (library == nullptr) {
     const char* text = dlerror();
     fail(ErrorCode::unsupported, "plugin '{}': {}", file.string(),
-         open_error(text == nullptr ? "can't be opened" : text));
+         open_error(file, text == nullptr ? "can't be opened" : text));
   }
   return library;
 }

@@ -1,16 +1,19 @@
 // Backends in shared libraries: two plugins over the emulated driver in one process, each with a
 // Kokkos of its own, and what the loader says of files that are no plugins of this build.
 #include <dlfcn.h>
+#include <gnu/libc-version.h>
 #include <unistd.h>
 
 #include <array>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
+#include "backends/plugin/library_needs.hpp"
 #include "backends/plugin/loader.hpp"
 #include "backends/plugin/probe.hpp"
 #include "core/plugin.hpp"
@@ -86,6 +89,46 @@ TEST_CASE("files that aren't plugins") {
   std::ofstream(folder.path / "text.so") << "no library";
   CHECK(error_of([&] { load_plugin(folder.path / "text.so"); }, &text) == ErrorCode::unsupported);
   CHECK_THAT(text, ContainsSubstring("text.so"));
+}
+
+TEST_CASE("the glibc that a file asks for") {
+  using plugin::needed_glibc;
+  using plugin::older_version;
+  CHECK(older_version("2.4", "2.36"));
+  CHECK(older_version("2.36", "2.38"));
+  CHECK(older_version("2.2.5", "2.36"));
+  CHECK_FALSE(older_version("2.36", "2.36"));
+  CHECK_FALSE(older_version("2.41", "2.38"));
+  const fs::path program = fs::canonical("/proc/self/exe");
+  const std::string needed = needed_glibc(program);
+  CHECK(needed.starts_with("2."));
+  CHECK_FALSE(older_version(gnu_get_libc_version(), needed));
+
+  // This program as a file of a newer system: in every name of a version another number.
+  std::ifstream file(program, std::ios::binary);
+  std::string bytes{std::istreambuf_iterator<char>(file), {}};
+  const std::string from = "GLIBC_" + needed;
+  std::string to = "GLIBC_9";
+  to.resize(from.size(), '9');
+  for (std::size_t at = bytes.find(from); at != std::string::npos; at = bytes.find(from, at + 1)) {
+    bytes.replace(at, from.size(), to);
+  }
+  const TemporaryFolder folder;
+  std::ofstream(folder.path / "newer.so", std::ios::binary) << bytes;
+  CHECK(needed_glibc(folder.path / "newer.so") == to.substr(6));
+  std::string text;
+  CHECK(error_of([&] { load_plugin(folder.path / "newer.so"); }, &text) == ErrorCode::unsupported);
+  CHECK_THAT(text, ContainsSubstring(fmt::format("needs glibc >= {} (this system has {})",
+                                                 to.substr(6), gnu_get_libc_version())));
+
+  // Cut anywhere it is a file without an answer, and never more than that.
+  for (const std::size_t length :
+       {std::size_t{0}, std::size_t{20}, std::size_t{64}, std::size_t{5000}}) {
+    std::ofstream(folder.path / "cut.so", std::ios::binary) << bytes.substr(0, length);
+    CHECK(needed_glibc(folder.path / "cut.so").empty());
+  }
+  CHECK(needed_glibc(folder.path).empty());
+  CHECK(needed_glibc(folder.path / "none.so").empty());
 }
 
 #if TURNOUT_HAS_VIRTUAL
