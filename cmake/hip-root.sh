@@ -8,13 +8,14 @@
 # the root if need be. A command in the root sees this source tree at the same path and a short environment; set
 # more with "run env NAME=VALUE CMD...". Where mounting is not permitted it works on a copy of the tree, and what it
 # wrote under build/ is copied back. CMAKE_BUILD_PARALLEL_LEVEL is passed on. TURNOUT_DEBIAN_MIRROR names the
-# archive to use; the default is the one that apt is configured with.
+# archive to use; the default is the one that apt is configured with. TURNOUT_HIP_ROOT names another folder for the
+# root, which several source trees may share.
 set -euo pipefail
 shopt -s inherit_errexit
 
 tree=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 build=$tree/build
-hip_root=$build/hip-root
+hip_root=$(realpath -m "${TURNOUT_HIP_ROOT:-$build/hip-root}")
 suite=trixie
 llvm=17 # the clang that this release's hipcc uses
 packages=(hipcc libamdhip64-dev "rocm-device-libs-$llvm" librocblas-dev libhipblas-dev libhipcub-dev librocthrust-dev
@@ -55,8 +56,8 @@ remove() {
 
 # One maker at a time: what an interrupted one left behind can then be removed.
 lock() {
-  mkdir -p "$build"
-  exec 9>"$build/hip-root.lock"
+  mkdir -p "$build" "${hip_root%/*}"
+  exec 9>"$hip_root.lock"
   flock -n 9 || { say "waiting for another hip-root.sh"; flock 9; }
 }
 unlock() { exec 9>&-; }
@@ -162,9 +163,12 @@ root() {
   ! up_to_date "$hip_root/.stamp" "$key" || return 0
   lock
   ! up_to_date "$hip_root/.stamp" "$key" || { unlock; return 0; }
+  # Never delete a folder that this script didn't make.
+  [ ! -e "$hip_root" ] || { [ -f "$hip_root/.stamp" ] && [ -e "$hip_root/etc/debian_version" ]; } ||
+    fail "$hip_root is there and is no root that this script made"
   remove "$part"
-  free=$(df -P -B1 "$build" | awk 'END { print $4 }')
-  [ "$free" -ge "$needed_bytes" ] || fail "$((free / 1000000)) MB free at $build: the root needs \
+  free=$(df -P -B1 "${hip_root%/*}" | awk 'END { print $4 }')
+  [ "$free" -ge "$needed_bytes" ] || fail "$((free / 1000000)) MB free at ${hip_root%/*}: the root needs \
 $((needed_bytes / 1000000)) MB while it is made"
   archive=$(mirror)
   command -v debootstrap >/dev/null || timed install-debootstrap install_debootstrap
@@ -180,7 +184,7 @@ $((needed_bytes / 1000000)) MB while it is made"
   mv "$part" "$hip_root"
   trap - EXIT
   unlock
-  say "ready in build/hip-root, $(du -sm "$hip_root" | cut -f1) MB"
+  say "ready in $hip_root, $(du -sm "$hip_root" | cut -f1) MB"
 }
 
 # --- kokkos --------------------------------------------------------------------------------------------------------
@@ -246,7 +250,7 @@ run() {
   in_root "$folder" "$@"
 }
 
-help() { sed -n '2,13s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; }
+help() { sed -n '2,14s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; }
 
 step=${1:-}
 shift || { help; exit 2; }
