@@ -1,7 +1,7 @@
 // Fits the parameters of the GPU time models to the published tables and writes
-// runtime/cost/gpu_model/learned.inc:
+// core/gpu_model/learned.inc:
 //
-//   gpu_model_fit tests/data/deepbench runtime/cost/gpu_model/learned.inc
+//   gpu_model_fit tests/data/deepbench core/gpu_model/learned.inc
 //
 // One set from all devices, and one without each of them. Only f32 tables take part in the
 // parameters. The loss is the mean absolute relative error, each device and op alike, slightly
@@ -20,11 +20,11 @@
 
 #include "backends/gpu/profile.hpp"
 #include "core/error.hpp"
-#include "runtime/cost/gpu_model/conv.hpp"
-#include "runtime/cost/gpu_model/learned.hpp"
-#include "runtime/cost/gpu_model/op_table.hpp"
-#include "runtime/cost/gpu_model/product.hpp"
-#include "runtime/cost/gpu_model/spec.hpp"
+#include "core/gpu_model/conv.hpp"
+#include "core/gpu_model/learned.hpp"
+#include "core/gpu_model/product.hpp"
+#include "core/gpu_model/spec.hpp"
+#include "runtime/cost/op_table.hpp"
 #include "runtime/io/file.hpp"
 
 namespace turnout::gpu_model {

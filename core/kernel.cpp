@@ -69,6 +69,13 @@ KernelRegistry::Selection KernelRegistry::select(const NodeInfo& info, const Dev
   return selection;
 }
 
+bool KernelRegistry::has_kernel(std::string_view op, std::string_view provider) const {
+  const auto kernels = by_op_.find(op);
+  return kernels != by_op_.end() &&
+         std::any_of(kernels->second.begin(), kernels->second.end(),
+                     [&](const KernelEntry& entry) { return entry.provider == provider; });
+}
+
 std::size_t KernelRegistry::kernel_count(std::string_view provider) const {
   std::size_t count = 0;
   for (const auto& [op, entries] : by_op_) {

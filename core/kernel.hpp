@@ -161,6 +161,8 @@ class KernelRegistry {
   /// Providers with at least one kernel, in order of registration.
   std::span<const std::string> providers() const { return providers_; }
   std::size_t kernel_count(std::string_view provider) const;
+  /// True if the provider has a kernel for some form of the op.
+  bool has_kernel(std::string_view op, std::string_view provider) const;
   /// Null when the provider has no layouts of its own.
   const MakeReorder* reorder(std::string_view provider) const;
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/attrs.hpp"
+#include "core/gpu_model/shape.hpp"
 #include "core/tensor.hpp"
 
 namespace turnout {
@@ -53,6 +54,9 @@ struct Cost {
   double bytes_read = 0;
   double bytes_written = 0;
   GemmShape gemm{};
+  /// Set (is_conv) for convolutions of one or two dimensions; element size and `half` are left
+  /// open.
+  gpu_model::OpShape conv{};
 };
 
 /// |got - want| <= absolute + relative * |want|, or, with `of_range`, relative to the largest

@@ -19,7 +19,7 @@ namespace turnout {
 /// products reach 0.84, 0.84 and 0.69 of the sheet's peak; tile shapes reach shares of that.
 /// Figures that were measured on the device (evidence `calibrated`) are rates that it reaches: they
 /// count in full.
-/// Pure; used by the planner and by the clock of virtual devices alike.
+/// Pure. The planner and the clock of virtual devices take it through DeviceTimes.
 double roofline_seconds(const DeviceInfo& device, const Cost& cost, DType dtype);
 
 /// Time of one copy over the device's link: latency + bytes / bandwidth (pinned host memory), and,

@@ -79,6 +79,47 @@ GemmShape conv_gemm(const ConvDims& dims, std::int64_t out_channels, std::int64_
           dims.group_in() * dims.window.kernel_size()};
 }
 
+// Sizes of a convolution for the time models: `dims` and its window of the forward direction.
+// Padding is the same on both ends and kernels aren't dilated there, so the input's sides are made
+// to fit: the output has its size.
+gpu_model::OpShape conv_shape(const ConvDims& dims, gpu_model::Pass pass) {
+  gpu_model::OpShape shape;
+  if (dims.window.rank > 2) return shape;
+  struct Side {
+    std::int64_t size = 1, filter = 1, pad = 0, stride = 1;
+  };
+  const auto side = [](const Window::Axis& axis) {
+    const std::int64_t covered = (axis.out - 1) * axis.stride + axis.kernel;
+    Side result{axis.in, axis.kernel, std::max<std::int64_t>(0, (covered - axis.in + 1) / 2),
+                axis.stride};
+    if ((result.size + 2 * result.pad - result.filter) / result.stride + 1 != axis.out) {
+      result.size = covered - 2 * result.pad;
+    }
+    return result;
+  };
+  const Side w = side(dims.window.axis(dims.window.rank - 1));
+  const Side h = dims.window.rank == 2 ? side(dims.window.axis(0)) : Side{};
+  const bool empty = dims.batch < 1 || dims.in_channels < 1 || dims.out_channels < 1 ||
+                     dims.window.in_size() < 1 || dims.window.out_size() < 1;
+  if (empty) return shape;
+  const bool transposed = pass == gpu_model::Pass::backward_data;
+  shape.is_conv = true;
+  shape.pass = pass;
+  shape.batch = dims.batch;
+  shape.in_channels = transposed ? dims.out_channels : dims.in_channels;
+  shape.out_channels = transposed ? dims.in_channels : dims.out_channels;
+  shape.groups = dims.groups;
+  shape.height = h.size;
+  shape.filter_h = h.filter;
+  shape.pad_h = h.pad;
+  shape.stride_h = h.stride;
+  shape.width = w.size;
+  shape.filter_w = w.filter;
+  shape.pad_w = w.pad;
+  shape.stride_w = w.stride;
+  return shape;
+}
+
 double conv_terms(const NodeInfo& info) {
   const ConvDims dims = conv_dims(info);
   return static_cast<double>(dims.group_in() * dims.window.kernel_size());
@@ -88,6 +129,7 @@ Cost conv_cost(const NodeInfo& info) {
   const ConvDims dims = conv_dims(info);
   Cost cost = touch_cost(info);
   cost.gemm = conv_gemm(dims, dims.group_out(), dims.window.out_size());
+  cost.conv = conv_shape(dims, gpu_model::Pass::forward);
   const double outputs = static_cast<double>(dims.batch) * static_cast<double>(dims.out_channels) *
                          static_cast<double>(dims.window.out_size());
   cost.flops = 2 * outputs * static_cast<double>(cost.gemm.k);
@@ -148,6 +190,7 @@ Cost conv_transpose_cost(const NodeInfo& info) {
   const std::int64_t positions = dims.window.out_size();
   cost.gemm = {dims.groups, dims.group_out() * dims.window.kernel_size(), dims.batch * positions,
                dims.group_in()};
+  cost.conv = conv_shape(dims, gpu_model::Pass::backward_data);
   cost.flops = 2.0 * static_cast<double>(dims.batch * positions) *
                static_cast<double>(dims.in_channels) * static_cast<double>(dims.group_out()) *
                static_cast<double>(dims.window.kernel_size());

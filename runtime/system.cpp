@@ -63,7 +63,9 @@ const KernelRegistry& System::kernels(const Backend& backend) const {
 
 void System::use_info(std::string_view device_name, DeviceInfo info) {
   const std::scoped_lock lock(mutex_);
-  infos_[std::string(device_name)] = std::make_shared<const DeviceInfo>(std::move(info));
+  Figures& figures = figures_[std::string(device_name)];
+  figures.times = std::make_shared<const DeviceTimes>(info);
+  figures.info = std::make_shared<const DeviceInfo>(std::move(info));
 }
 
 DeviceSlot System::open(std::string_view label, std::span<const std::string> providers,
@@ -82,8 +84,11 @@ DeviceSlot System::open(std::string_view label, std::span<const std::string> pro
     slot.providers = backend->default_providers();
     if (family != "cpu") {
       const std::scoped_lock lock(mutex_);
-      const auto at = infos_.find(slot.device->info().name);
-      if (at != infos_.end()) slot.calibrated = at->second;
+      const DeviceInfo& info = slot.device->info();
+      Figures& figures = figures_[info.name];
+      if (figures.times == nullptr) figures.times = std::make_shared<const DeviceTimes>(info);
+      slot.calibrated = figures.info;
+      slot.times = figures.times;
       return slot;
     }
     slot.threads = threads > 0 ? threads : core_count();

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/backend.hpp"
+#include "core/device_times.hpp"
 
 namespace turnout {
 
@@ -20,6 +21,7 @@ struct DeviceSlot {
   std::vector<std::string> providers;            ///< allowed, best first
   int threads = 1;                               ///< host devices
   std::shared_ptr<const DeviceInfo> calibrated;  ///< replaces the device's own figures; may be null
+  std::shared_ptr<const DeviceTimes> times;      ///< of kernels; null for the host
   const DeviceInfo& info() const { return calibrated != nullptr ? *calibrated : device->info(); }
 };
 
@@ -53,8 +55,12 @@ class System {
   };
   std::vector<std::unique_ptr<Backend>> backends_;
   std::unique_ptr<Kernels[]> kernels_;  // one a backend
-  std::mutex mutex_;                    // guards infos_
-  std::map<std::string, std::shared_ptr<const DeviceInfo>, std::less<>> infos_;
+  struct Figures {
+    std::shared_ptr<const DeviceInfo> info;  // null: the device's own
+    std::shared_ptr<const DeviceTimes> times;
+  };
+  std::mutex mutex_;                                     // guards figures_
+  std::map<std::string, Figures, std::less<>> figures_;  // by device
 };
 
 /// Number of cores this process may use.

@@ -103,14 +103,13 @@ void calibrate(const std::shared_ptr<System>& system, const std::string& label,
   if (auto kept = kept_calibration(key); kept && !options.again) known = std::move(*kept);
   const std::size_t before = points.size() - missing_points(known, points);
   Progress progress(label);
-  bool written = true;
   ProbeOptions probe;
   probe.budget_seconds = options.budget;
   probe.progress = [&](double share, const ProbePoint& next) {
     progress.show(share, fmt::format("{} {}", next.what, next.size));
     return interrupted == 0;
   };
-  probe.keep = [&](const DeviceCalibration& so_far) { written = keep_calibration(so_far); };
+  probe.keep = [](const DeviceCalibration& so_far) { keep_calibration(so_far); };
   const auto begin = std::chrono::steady_clock::now();
   const DeviceCalibration result =
       is_host ? calibrate_cpu(system, threads, points, std::move(known), probe)
@@ -130,7 +129,7 @@ void calibrate(const std::shared_ptr<System>& system, const std::string& label,
     fmt::print("  {}: the same command goes on with the {} points that are missing\n",
                interrupted != 0 ? "interrupted" : "the budget is used up", missing);
   }
-  if (written) {
+  if (keep_calibration(result)) {
     fmt::print("  kept in {}\n", calibration_path(key));
   } else {
     fmt::print("  can't be kept: {}\n",

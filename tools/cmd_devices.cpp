@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "generated/turnout_config.hpp"
+#include "ops/all_ops.hpp"
 #include "runtime/cost/cpu_probe.hpp"
 #include "runtime/cost/device_probe.hpp"
 #include "runtime/report/units.hpp"
@@ -44,6 +45,25 @@ void print_cpu_profile(const CpuProfile& profile) {
   fmt::print("      small kernel {}\n", format_seconds(profile.dispatch_seconds));
 }
 
+// A line an op: the providers that have a kernel for it, or what becomes of it without one.
+void list_kernels() {
+  const System system;
+  for (const auto& backend : system.backends()) {
+    if (backend->device_names().empty()) continue;
+    const KernelRegistry& kernels = system.kernels(*backend);
+    fmt::print("{}\n", backend->name());
+    for (const auto& [name, op] : all_ops().all()) {
+      std::vector<std::string> found;
+      for (const std::string& provider : kernels.providers()) {
+        if (kernels.has_kernel(name, provider)) found.push_back(provider);
+      }
+      if (op.decompose != nullptr) found.emplace_back("(becomes other ops)");
+      if (op.view) found.emplace_back("(a view: nothing runs)");
+      fmt::print("  {:<28} {}\n", name, fmt::join(found, " "));
+    }
+  }
+}
+
 void list_devices(bool probe, bool all) {
   const auto system = std::make_shared<System>();
   fmt::print("turnout {}, compiled for {}\n", config::kVersion, config::kCpuArch);
@@ -72,10 +92,13 @@ void add_devices(CLI::App& app) {
   CLI::App* command =
       app.add_subcommand("devices", "Devices and providers, what is missing and why");
   auto all = std::make_shared<bool>(false);
+  auto kernels = std::make_shared<bool>(false);
   auto no_probe = std::make_shared<bool>(false);
   command->add_flag("--all", *all, "every figure of every device, with its source");
   command->add_flag("--no-probe", *no_probe, "don't measure the CPU");
-  command->callback([all, no_probe] { list_devices(!*no_probe, *all); });
+  command->add_flag("--kernels", *kernels,
+                    "only the ops and the providers that have kernels for them");
+  command->callback([=] { *kernels ? list_kernels() : list_devices(!*no_probe, *all); });
 }
 
 }  // namespace turnout::tools

@@ -3,7 +3,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "runtime/cost/gpu_model/accuracy.hpp"
+#include "runtime/cost/accuracy.hpp"
 #include "runtime/io/file.hpp"
 #include "runtime/system.hpp"
 #include "tools/commands.hpp"

@@ -109,7 +109,10 @@ Estimate CostModel::node(const NodeInfo& info, std::string_view provider,
     return estimate;
   }
   const DType dtype = info.output(0).dtype;
-  return {roofline_seconds(slot.info(), cost, dtype), roofline_evidence(slot.info(), dtype)};
+  if (slot.times == nullptr) {
+    return {roofline_seconds(slot.info(), cost, dtype), roofline_evidence(slot.info(), dtype)};
+  }
+  return {slot.times->kernel_seconds(cost, dtype), slot.times->evidence(dtype)};
 }
 
 Estimate CostModel::copy(std::int64_t bytes, const DeviceSlot& device, bool to_device) const {

@@ -5,10 +5,10 @@
 
 #include "backends/gpu/profile.hpp"
 #include "core/error.hpp"
+#include "core/gpu_model/conv.hpp"
+#include "core/gpu_model/product.hpp"
 #include "generated/turnout_config.hpp"
-#include "runtime/cost/gpu_model/accuracy.hpp"
-#include "runtime/cost/gpu_model/conv.hpp"
-#include "runtime/cost/gpu_model/product.hpp"
+#include "runtime/cost/accuracy.hpp"
 #include "runtime/io/file.hpp"
 
 #if !TURNOUT_HAS_VIRTUAL

@@ -292,7 +292,7 @@ void launch(const StreamHandle& stream, const PreparedKernel& kernel, const Kern
   Op op;
   op.kind = Op::Kind::launch;
   op.engine = Engine::compute;
-  op.seconds = roofline_seconds(stream->device->info, kernel.cost, kernel.dtype);
+  op.seconds = stream->device->times.kernel_seconds(kernel.cost, kernel.dtype);
   op.kernel = &kernel;
   op.args = args;
   op.stream = &owner;

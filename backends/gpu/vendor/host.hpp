@@ -27,8 +27,8 @@
 //                end of the engine's last work, latest time that the host has synchronized with)
 //   end    = start + seconds
 // A device has three engines: compute (kernels, fills, copies inside the device), upload, download.
-// Kernels take roofline_seconds, copies copy_seconds; fills and copies inside the device are priced
-// as kernels that move that many bytes. Time spent by the host isn't in it.
+// Kernels take DeviceTimes::kernel_seconds, copies copy_seconds; fills and copies inside the device
+// are priced as kernels that move that many bytes. Time spent by the host isn't in it.
 namespace turnout::gpu::vendor {
 
 struct Driver;  ///< what the devices of one backend share; thread-safe

@@ -11,6 +11,7 @@
 
 #include "backends/gpu/pool.hpp"
 #include "backends/gpu/vendor/host.hpp"
+#include "core/device_times.hpp"
 
 // The emulated driver's own state, for host*.cpp alone.
 namespace turnout::gpu::vendor {
@@ -101,11 +102,12 @@ struct Driver {
 
 struct EmulatedDevice {
   EmulatedDevice(std::shared_ptr<Driver> shared, DeviceInfo figures)
-      : driver(std::move(shared)), info(std::move(figures)) {}
+      : driver(std::move(shared)), info(std::move(figures)), times(info) {}
   ~EmulatedDevice();
 
   const std::shared_ptr<Driver> driver;
   const DeviceInfo info;
+  const DeviceTimes times;
 
   // Memory; memory_mutex guards it. The pool is there once addresses are reserved.
   mutable std::mutex memory_mutex;

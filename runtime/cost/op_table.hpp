@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/cost/gpu_model/shape.hpp"
+#include "core/gpu_model/shape.hpp"
 
 namespace turnout::gpu_model {
 

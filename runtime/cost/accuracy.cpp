@@ -1,4 +1,4 @@
-#include "runtime/cost/gpu_model/accuracy.hpp"
+#include "runtime/cost/accuracy.hpp"
 
 #include <algorithm>
 #include <cmath>

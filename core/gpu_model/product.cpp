@@ -1,4 +1,4 @@
-#include "runtime/cost/gpu_model/product.hpp"
+#include "core/gpu_model/product.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "runtime/cost/gpu_model/spec.hpp"
+#include "core/gpu_model/spec.hpp"
 
 #include <algorithm>
 #include <cmath>

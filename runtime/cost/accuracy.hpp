@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "core/device.hpp"
-#include "runtime/cost/gpu_model/op_table.hpp"
-#include "runtime/cost/gpu_model/predictor.hpp"
+#include "core/gpu_model/predictor.hpp"
+#include "runtime/cost/op_table.hpp"
 
 namespace turnout::gpu_model {
 

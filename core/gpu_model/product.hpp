@@ -1,8 +1,8 @@
 #pragma once
 
-#include "runtime/cost/gpu_model/parameters.hpp"
-#include "runtime/cost/gpu_model/shape.hpp"
-#include "runtime/cost/gpu_model/spec.hpp"
+#include "core/gpu_model/parameters.hpp"
+#include "core/gpu_model/shape.hpp"
+#include "core/gpu_model/spec.hpp"
 
 namespace turnout::gpu_model {
 

@@ -1,4 +1,4 @@
-#include "runtime/cost/gpu_model/learned.hpp"
+#include "core/gpu_model/learned.hpp"
 
 #include <array>
 #include <cstdint>
@@ -23,7 +23,7 @@ struct ErrorRow {
 
 // kGemm[kSets][], kConv[kSets][] (fitted parameters) and kErrors[]; written by
 // bench/gpu_model_fit.cpp.
-#include "runtime/cost/gpu_model/learned.inc"
+#include "core/gpu_model/learned.inc"
 
 template <typename Params, typename Values>
 void assign(Params& params, const Values& values) {

@@ -1,11 +1,11 @@
-#include "runtime/cost/gpu_model/predictor.hpp"
+#include "core/gpu_model/predictor.hpp"
 
 #include <algorithm>
 #include <cmath>
 
 #include "core/error.hpp"
-#include "runtime/cost/gpu_model/conv.hpp"
-#include "runtime/cost/gpu_model/product.hpp"
+#include "core/gpu_model/conv.hpp"
+#include "core/gpu_model/product.hpp"
 
 namespace turnout::gpu_model {
 namespace {
@@ -38,17 +38,21 @@ std::string published_names(int without = -1) {
 
 }  // namespace
 
+std::size_t CarriedErrors::bucket(const Features& features) {
+  return static_cast<std::size_t>(features.pass) * kKinds + static_cast<std::size_t>(features.kind);
+}
+
 void CarriedErrors::add(std::span<const PublishedError> errors) {
   for (const PublishedError& error : errors) {
-    rows_.push_back({features_of(error.shape), error.log_ratio});
+    const Features features = features_of(error.shape);
+    rows_[bucket(features)].push_back({features, error.log_ratio});
   }
 }
 
 double CarriedErrors::log_ratio(const Features& features) const {
   constexpr double kLength = 1.5, kPseudoCount = 0.4;
   double sum = 0, weights = kPseudoCount;
-  for (const Row& row : rows_) {
-    if (row.features.pass != features.pass || row.features.kind != features.kind) continue;
+  for (const Row& row : rows_[bucket(features)]) {
     const double weight = std::exp(-2 * distance(row.features, features) / kLength);
     sum += weight * row.log_ratio;
     weights += weight;

@@ -1,14 +1,15 @@
 #pragma once
 
+#include <array>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "runtime/cost/gpu_model/calibration.hpp"
-#include "runtime/cost/gpu_model/learned.hpp"
-#include "runtime/cost/gpu_model/shape.hpp"
-#include "runtime/cost/gpu_model/spec.hpp"
+#include "core/gpu_model/calibration.hpp"
+#include "core/gpu_model/learned.hpp"
+#include "core/gpu_model/shape.hpp"
+#include "core/gpu_model/spec.hpp"
 
 namespace turnout::gpu_model {
 
@@ -19,14 +20,15 @@ class CarriedErrors {
  public:
   void add(std::span<const PublishedError> errors);
   double log_ratio(const Features& features) const;
-  bool empty() const { return rows_.empty(); }
 
  private:
   struct Row {
     Features features;
     double log_ratio;
   };
-  std::vector<Row> rows_;
+  static std::size_t bucket(const Features& features);
+  static constexpr std::size_t kPasses = 3, kKinds = 5;
+  std::array<std::vector<Row>, kPasses * kKinds> rows_;  // by pass and kind
 };
 
 /// Times of products and convolutions on one GPU that is known by its sheet. seconds() is const and

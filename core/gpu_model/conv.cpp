@@ -1,8 +1,8 @@
-#include "runtime/cost/gpu_model/conv.hpp"
+#include "core/gpu_model/conv.hpp"
 
 #include <cmath>
 
-#include "runtime/cost/gpu_model/product.hpp"
+#include "core/gpu_model/product.hpp"
 
 namespace turnout::gpu_model {
 namespace {

@@ -1,4 +1,4 @@
-#include "runtime/cost/gpu_model/shape.hpp"
+#include "core/gpu_model/shape.hpp"
 
 namespace turnout::gpu_model {
 

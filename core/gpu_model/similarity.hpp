@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "runtime/cost/gpu_model/shape.hpp"
+#include "core/gpu_model/shape.hpp"
 
 namespace turnout::gpu_model {
 

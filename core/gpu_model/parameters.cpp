@@ -1,4 +1,4 @@
-#include "runtime/cost/gpu_model/parameters.hpp"
+#include "core/gpu_model/parameters.hpp"
 
 namespace turnout::gpu_model {
 

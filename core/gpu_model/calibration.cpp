@@ -1,4 +1,4 @@
-#include "runtime/cost/gpu_model/calibration.hpp"
+#include "core/gpu_model/calibration.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "runtime/cost/gpu_model/op_table.hpp"
+#include "runtime/cost/op_table.hpp"
 
 #include <array>
 #include <charconv>

@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "runtime/cost/gpu_model/similarity.hpp"
+#include "core/gpu_model/similarity.hpp"
 
 namespace turnout::gpu_model {
 

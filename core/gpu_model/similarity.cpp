@@ -1,4 +1,4 @@
-#include "runtime/cost/gpu_model/similarity.hpp"
+#include "core/gpu_model/similarity.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "core/device.hpp"
-#include "runtime/cost/gpu_model/parameters.hpp"
-#include "runtime/cost/gpu_model/shape.hpp"
+#include "core/gpu_model/parameters.hpp"
+#include "core/gpu_model/shape.hpp"
 
 namespace turnout::gpu_model {
 
