@@ -93,6 +93,7 @@ gpu_model::OpShape conv_shape(const ConvDims& dims, gpu_model::Pass pass) {
     Side result{axis.in, axis.kernel, std::max<std::int64_t>(0, (covered - axis.in + 1) / 2),
                 axis.stride};
     if ((result.size + 2 * result.pad - result.filter) / result.stride + 1 != axis.out) {
+      result.pad = std::max<std::int64_t>(0, (covered - axis.in) / 2);
       result.size = covered - 2 * result.pad;
     }
     return result;

@@ -104,6 +104,9 @@ TEST_CASE("convolutions tell their sizes") {
   const auto uneven = shape_of("conv f32[1,4,9,10] f32[4,4,3,3] pads=[0,1,1,2] strides=[2,1]");
   CHECK(uneven.out_height() == 4);
   CHECK(uneven.out_width() == 11);
+  const auto narrow = shape_of("conv f32[1,4,1,1] f32[4,4,2,2] pads=[0,1,1,0]");
+  CHECK(narrow.out_height() == 1);
+  CHECK(narrow.height >= 1);
   const auto dilated = shape_of("conv f32[1,4,20,20] f32[4,4,3,3] dilations=[4,4]");
   CHECK(dilated.out_height() == 12);
   CHECK(dilated.out_width() == 12);
