@@ -9,7 +9,7 @@ namespace {
 
 using namespace text;
 
-std::string quoted(std::string_view text) {
+std::string quote(std::string_view text) {
   std::string result = "\"";
   for (const char c : text) {
     const auto code = static_cast<unsigned char>(c);
@@ -27,7 +27,7 @@ std::string quoted(std::string_view text) {
 
 std::string bare_or_quoted(std::string_view name, bool (*is_bare)(char)) {
   return !name.empty() && std::all_of(name.begin(), name.end(), is_bare) ? std::string(name)
-                                                                         : quoted(name);
+                                                                         : quote(name);
 }
 
 std::string value_name(const Graph& graph, ValueId id) {
@@ -42,15 +42,15 @@ std::string value_names(const Graph& graph, std::span<const ValueId> ids) {
 
 std::string dim_text(const Dim& dim) {
   if (dim.fixed()) return std::to_string(dim.size);
-  return is_digit(dim.symbol[0]) ? quoted(dim.symbol) : bare_or_quoted(dim.symbol, is_word);
+  return is_digit(dim.symbol[0]) ? quote(dim.symbol) : bare_or_quoted(dim.symbol, is_word);
 }
 
 std::string attr_text(const AttrValue& value) {
-  if (const auto* text = std::get_if<std::string>(&value)) return quoted(*text);
+  if (const auto* text = std::get_if<std::string>(&value)) return quote(*text);
   const auto* texts = std::get_if<std::vector<std::string>>(&value);
   if (texts == nullptr) return to_string(value);
   std::string result;
-  for (const std::string& text : *texts) result += (result.empty() ? "" : ",") + quoted(text);
+  for (const std::string& text : *texts) result += (result.empty() ? "" : ",") + quote(text);
   return "[" + result + "]";
 }
 
@@ -79,7 +79,7 @@ std::string node_text(const Graph& graph, const Node& node) {
     for (const auto& [name, value] : node.attrs) attrs.push_back(name + "=" + attr_text(value));
     text += fmt::format(" {{{}}}", fmt::join(attrs, ", "));
   }
-  if (node.name != graph.value(node.outputs[0]).name) text += " @" + quoted(node.name);
+  if (node.name != graph.value(node.outputs[0]).name) text += " @" + quote(node.name);
   if (graph.bound()) {
     std::vector<std::string> specs;
     for (ValueId id : node.outputs) specs.push_back(to_string(graph.value(id).spec));
@@ -91,7 +91,7 @@ std::string node_text(const Graph& graph, const Node& node) {
 }  // namespace
 
 std::string to_text(const Graph& graph, std::int64_t max_data) {
-  std::string result = fmt::format("graph {}\n", quoted(graph.name()));
+  std::string result = fmt::format("graph {}\n", quote(graph.name()));
   for (ValueId id : graph.inputs()) {
     const Value& value = graph.value(id);
     std::vector<std::string> dims;
@@ -110,7 +110,7 @@ std::string to_text(const Graph& graph, std::int64_t max_data) {
   }
   for (const Node& node : graph.nodes()) result += node_text(graph, node) + "\n";
   for (std::size_t i = 0; i < graph.outputs().size(); ++i) {
-    result += fmt::format("output {} = {}\n", quoted(graph.output_names()[i]),
+    result += fmt::format("output {} = {}\n", quote(graph.output_names()[i]),
                           value_name(graph, graph.outputs()[i]));
   }
   return result;

@@ -43,10 +43,10 @@ class HeaderParser {
     bool has_descr = false, has_order = false, has_shape = false;
     expect('{');
     while (!accept('}')) {
-      const std::string_view key = quoted();
+      const std::string_view key = quote();
       expect(':');
       if (key == "descr" && !std::exchange(has_descr, true)) {
-        header_.dtype = dtype(quoted());
+        header_.dtype = dtype(quote());
       } else if (key == "fortran_order" && !std::exchange(has_order, true)) {
         header_.fortran_order = boolean();
       } else if (key == "shape" && !std::exchange(has_shape, true)) {
@@ -84,7 +84,7 @@ class HeaderParser {
   void expect(char c) {
     if (!accept(c)) refuse(fmt::format("'{}' expected in the header", c));
   }
-  std::string_view quoted() {
+  std::string_view quote() {
     skip_space();
     if (!text_.empty() && text_[0] == '[') {
       fail(ErrorCode::unsupported, "[npy] '{}': structured elements are not supported", file_);

@@ -11,7 +11,7 @@ namespace {
 constexpr const char* kColours[] = {"#ffffb3", "#8dd3c7", "#bebada", "#fb8072",
                                     "#80b1d3", "#fdb462", "#b3de69", "#fccde5"};
 
-std::string quoted(std::string_view text) {
+std::string quote(std::string_view text) {
   std::string result = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') result += '\\';
@@ -24,7 +24,7 @@ std::string quoted(std::string_view text) {
 std::string label(std::initializer_list<std::string> lines) {
   std::string text;
   for (const std::string& line : lines) {
-    const std::string inside = quoted(line);
+    const std::string inside = quote(line);
     text += (text.empty() ? "" : "\\n") + inside.substr(1, inside.size() - 2);
   }
   return "\"" + text + "\"";
@@ -100,7 +100,7 @@ std::string DotWriter::write() {
   text_ = fmt::format(
       "digraph {} {{\n  node [shape=box, style=filled, fontname=\"sans-serif\"];\n"
       "  label={};\n",
-      quoted(graph_.name()),
+      quote(graph_.name()),
       label({fmt::format("{}: {} ({})", graph_.name(), format_seconds(plan_.predicted_seconds),
                          to_string(plan_.evidence))}));
   for (ValueId id : graph_.inputs()) {
