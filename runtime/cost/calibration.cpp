@@ -29,6 +29,11 @@ bool is_settled(const DeviceCalibration& calibration, const ProbePoint& point) {
                      [&](const std::string& line) { return line.starts_with(start); });
 }
 
+bool is_first(std::span<const ProbePoint> points, const ProbePoint& point) {
+  return *std::find_if(points.begin(), points.end(),
+                       [&](const ProbePoint& p) { return p.what == point.what; }) == point;
+}
+
 class Reader {
  public:
   Reader(std::string_view text, std::string_view where) : where_(where) {
@@ -183,12 +188,18 @@ DeviceCalibration measure_points(std::span<const ProbePoint> points, const Point
   const auto begin = Clock::now();
   const double each = options.budget_seconds / static_cast<double>(points.size() + 1);
   const double point_seconds = std::clamp(each, kLeastPoint, kMostPoint);
+  // The first of every name, then the others as far as the time goes.
+  std::vector<ProbePoint> order(points.begin(), points.end());
+  const auto rest = std::stable_partition(
+      order.begin(), order.end(), [&](const ProbePoint& point) { return is_first(points, point); });
+  const auto needed = static_cast<std::size_t>(rest - order.begin());
   std::size_t done = 0;
-  for (const ProbePoint& point : points) {
+  for (const ProbePoint& point : order) {
+    const bool is_needed = done < needed;
     const double share = static_cast<double>(done++) / static_cast<double>(points.size());
     if (is_settled(known, point)) continue;
     const double used = std::chrono::duration<double>(Clock::now() - begin).count();
-    if (used > options.budget_seconds) break;
+    if (used > options.budget_seconds && !is_needed) break;
     if (options.progress && !options.progress(share, point)) break;
     try {
       known.points.push_back({point, timer(point, point_seconds)});

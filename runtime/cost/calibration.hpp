@@ -54,15 +54,18 @@ struct DeviceCalibration {
 using PointTimer = std::function<Sample(const ProbePoint& point, double budget_seconds)>;
 
 struct ProbeOptions {
-  double budget_seconds = 3;  ///< wall time; points that no time is left for stay unmeasured
+  /// Wall time. The first point of every name is measured whatever it takes, so that no figure is
+  /// missing for a slow device; others that no time is left for stay unmeasured.
+  double budget_seconds = 3;
   /// Called before each point with the share of points done; false: stop here.
   std::function<bool(double share, const ProbePoint& next)> progress{};
   /// Called after each point, to keep it.
   std::function<void(const DeviceCalibration&)> keep{};
 };
 
-/// Measures those of `points` that `known` lacks and returns both; what is refused is noted. Other
-/// errors are thrown after what was measured was given to `keep`.
+/// Measures those of `points` that `known` lacks, the first of every name before the others, and
+/// returns both; what is refused is noted. Other errors are thrown after what was measured was
+/// given to `keep`.
 DeviceCalibration measure_points(std::span<const ProbePoint> points, const PointTimer& timer,
                                  DeviceCalibration known, const ProbeOptions& options);
 /// How many of `points` are neither measured nor refused.

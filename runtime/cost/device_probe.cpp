@@ -20,12 +20,20 @@ double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
+// Random numbers that repeat after a while: filling memory must not take longer than the probe.
 Tensor random_tensor(const TensorSpec& spec) {
+  constexpr std::size_t kPeriod = 65521;  // prime, so that rows of a matrix differ
   Tensor tensor = Tensor::empty(spec);
   std::minstd_rand engine(1);
   dispatch(spec.dtype, [&]<typename T>(std::type_identity<T>) {
-    for (T& value : tensor.values<T>()) {
+    const std::span<T> values = tensor.values<T>();
+    const std::size_t first = std::min(kPeriod, values.size());
+    for (T& value : values.first(first)) {
       value = convert<T>(static_cast<double>(engine() % 255) / 127.0 - 1);
+    }
+    for (std::size_t done = first; done < values.size(); done += first) {
+      const std::size_t count = std::min(first, values.size() - done);
+      std::copy_n(values.data(), count, values.data() + done);
     }
   });
   return tensor;
@@ -292,15 +300,15 @@ void set_transfer(const DeviceCalibration& calibration, std::string_view what, F
   if (latency != nullptr) *latency = figure(fit.latency_seconds, source);
 }
 
-void add_copies(std::vector<ProbePoint>& points, std::string_view what, std::int64_t first,
-                std::int64_t factor, std::int64_t last) {
-  for (std::int64_t bytes = first; bytes <= last; bytes *= factor) {
-    points.push_back({std::string(what), bytes});
+void add_sizes(std::vector<ProbePoint>& points, std::string_view what, std::int64_t first,
+               std::int64_t factor, std::int64_t last) {
+  for (std::int64_t size = first; size <= last; size *= factor) {
+    points.push_back({std::string(what), size});
   }
 }
 
 // Part of the fingerprint: changes when points of the same name mean something else.
-constexpr std::string_view kFigures = "device figures 1";
+constexpr std::string_view kFigures = "device figures 2";
 constexpr std::int64_t kKiB = 1024, kMiB = kKiB * kKiB;
 
 }  // namespace
@@ -308,15 +316,19 @@ constexpr std::int64_t kKiB = 1024, kMiB = kKiB * kKiB;
 std::vector<ProbePoint> quick_points(const ProbeLimits& limits) {
   std::vector<ProbePoint> points{{"launch", 0}, {"synchronize", 0}};
   for (const char* what : {"h2d", "d2h"}) {
-    add_copies(points, what, 4 * kKiB, 16, std::min(limits.copy_bytes, 64 * kMiB));
+    add_sizes(points, what, 4 * kKiB, 16, std::min(limits.copy_bytes, 64 * kMiB));
   }
-  points.push_back({"stream", std::min(limits.stream_bytes, 256 * kMiB)});
+  const auto add_ends = [&](const std::string& what, std::int64_t first, std::int64_t last) {
+    if (first < last) points.push_back({what, first});
+    points.push_back({what, last});
+  };
+  add_ends("stream", 4 * kMiB, std::min(limits.stream_bytes, 256 * kMiB));
   for (const char* dtype : {"f32", "f16", "bf16"}) {
-    points.push_back(
-        {fmt::format("product {}", dtype), std::min<std::int64_t>(limits.product_rows, 4096)});
+    add_ends(fmt::format("product {}", dtype), 512,
+             std::min<std::int64_t>(limits.product_rows, 4096));
   }
   for (const char* what : {"h2d pageable", "d2h pageable"}) {
-    add_copies(points, what, 64 * kKiB, 256, std::min(limits.copy_bytes, 16 * kMiB));
+    add_sizes(points, what, 64 * kKiB, 256, std::min(limits.copy_bytes, 16 * kMiB));
   }
   return points;
 }
@@ -325,15 +337,15 @@ std::vector<ProbePoint> full_points(const ProbeLimits& limits) {
   std::vector<ProbePoint> points = quick_points(limits);
   std::vector<ProbePoint> more;
   for (const char* what : {"h2d", "d2h", "h2d pageable", "d2h pageable"}) {
-    add_copies(more, what, 4 * kKiB, 4, limits.copy_bytes);
+    add_sizes(more, what, 4 * kKiB, 4, limits.copy_bytes);
   }
   for (const char* what : {"h2d during d2h", "d2h during h2d", "h2d during product",
                            "d2h during product", "h2d during host product"}) {
     more.push_back({what, std::min(limits.copy_bytes, 16 * kMiB)});
   }
-  add_copies(more, "stream", 64 * kKiB, 8, limits.stream_bytes);
+  add_sizes(more, "stream", 64 * kKiB, 8, limits.stream_bytes);
   for (const char* dtype : {"f32", "f16", "bf16", "f64", "i8"}) {
-    add_copies(more, fmt::format("product {}", dtype), 128, 2, limits.product_rows);
+    add_sizes(more, fmt::format("product {}", dtype), 128, 2, limits.product_rows);
   }
   for (ProbePoint& point : more) {
     if (std::find(points.begin(), points.end(), point) == points.end()) {
@@ -396,11 +408,16 @@ std::string use_calibration(System& system, std::string_view label) {
   std::optional<DeviceCalibration> kept = kept_calibration(device_key(info));
   std::string said = fmt::format("{}: figures of its calibration in {}", info.name,
                                  calibration_path(device_key(info)));
-  if (!kept) {
+  const std::vector<ProbePoint> points = quick_points();
+  if (!kept || missing_points(*kept, points) > 0) {
     const auto begin = Clock::now();
-    kept = probe_device(slot, quick_points(), {}, {});
+    kept = probe_device(slot, points, kept.value_or(DeviceCalibration{}), {});
     const bool written = keep_calibration(*kept);
-    said = fmt::format("{}: calibrated in {:.1f} s{}", info.name, seconds_since(begin),
+    const std::size_t missing = missing_points(*kept, points);
+    said = fmt::format("{}: calibrated in {:.1f} s{}{}", info.name, seconds_since(begin),
+                       missing == 0 ? ""
+                                    : fmt::format("; {} of {} points left to the next start",
+                                                  missing, points.size()),
                        written ? "" : "; it can't be kept, so the next start measures again");
   }
   system.use_info(info.name, calibrated_info(info, *kept));

@@ -42,8 +42,9 @@ DeviceCalibration probe_device(const DeviceSlot& slot, std::span<const ProbePoin
 DeviceInfo calibrated_info(const DeviceInfo& info, const DeviceCalibration& calibration);
 
 /// Gives `label`'s device its calibrated figures in this system: those kept, else those of a quick
-/// probe of at most about 3 seconds, which are kept. Nothing for the host and for virtual devices.
-/// Returns a line that says what was done; empty: nothing.
+/// probe of about 3 seconds (more where the first points alone take longer), which are kept.
+/// Nothing for the host and for virtual devices. Returns a line that says what was done; empty:
+/// nothing.
 std::string use_calibration(System& system, std::string_view label);
 
 }  // namespace turnout

@@ -1,6 +1,8 @@
 #include <unistd.h>
+
 #include <filesystem>
 #include <fstream>
+#include <set>
 
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
@@ -120,6 +122,31 @@ TEST_CASE("calibrated figures price nodes and copies, and say so") {
   cost.bytes_read = cost.bytes_written = static_cast<double>(kSmall.stream_bytes) / 2;
   const double priced = roofline_seconds(used, cost, DType::f32) - used.launch_seconds.value;
   CHECK(priced == Approx(stream->sample.seconds).epsilon(0.01));
+}
+
+TEST_CASE("a slow device has every figure, however little time there is") {
+  System system;
+  const std::vector<ProbePoint> points = quick_points();
+  std::set<std::string> names, measured;
+  for (const ProbePoint& point : points) names.insert(point.what);
+  std::vector<ProbePoint> asked;
+  const auto timer = [&](const ProbePoint& point, double) {
+    asked.push_back(point);
+    return Sample{1, 1, 0.01, 1, 0};
+  };
+  const DeviceCalibration found = measure_points(points, timer, {}, {-1, {}, {}});
+  for (const MeasuredPoint& point : found.points) measured.insert(point.point.what);
+  CHECK(measured == names);
+  CHECK(found.points.size() == names.size());
+  CHECK(missing_points(found, points) == points.size() - names.size());
+  for (const ProbePoint& point : asked) {  // the least of its name
+    for (const ProbePoint& other : points) {
+      CHECK((other.what != point.what || other.size >= point.size));
+    }
+  }
+  const DeviceCalibration whole = measure_points(points, timer, found, {60, {}, {}});
+  CHECK(missing_points(whole, points) == 0);
+  CHECK(asked.size() == points.size());
 }
 
 TEST_CASE("calibration goes on where it stopped") {
