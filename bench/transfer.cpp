@@ -35,7 +35,9 @@ void bench(System& system, const std::string& name, double budget, bool again) {
   fmt::print("{}: {}{}\n{:<26} {:>11} {:>11} {:>10} {:>8}\n", name, slot.info().title,
              slot.info().is_virtual ? " (virtual: predicted, by its clock)" : " (measured)", "copy",
              "size", "time", "GB/s", "spread");
-  for (const auto& [point, sample] : result.points) {
+  for (const MeasuredPoint& measured : result.points) {
+    const ProbePoint& point = measured.point;
+    const Sample& sample = measured.sample;
     if (!is_copy(point)) continue;
     const double size = static_cast<double>(point.size);
     fmt::print("{:<26} {:>11} {:>11} {:>10.3f} {:>6.1f} %{}\n", point.what, format_bytes(size),

@@ -18,6 +18,12 @@ if(TURNOUT_SANITIZE)
   if(NOT TURNOUT_SANITIZE STREQUAL thread)
     target_compile_options(turnout_config INTERFACE -fno-sanitize-recover=all)
   endif()
+  # Every test is a program with all of its debug information inside, which GNU ld takes its time over.
+  include(CheckLinkerFlag)
+  check_linker_flag(CXX -fuse-ld=gold TURNOUT_HAS_GOLD)
+  if(TURNOUT_HAS_GOLD)
+    target_link_options(turnout_config INTERFACE -fuse-ld=gold)
+  endif()
 endif()
 
 # turnout_precompile(TARGET HEADER...): what a library's files include anyway, parsed once. Only in sanitized builds, whose

@@ -65,7 +65,9 @@ void print_transfer(const DeviceCalibration& calibration, const char* what) {
 
 void print_points(const DeviceCalibration& calibration) {
   fmt::print("  {:<24} {:>12} {:>11} {:>8} {:>6}\n", "measured", "size", "time", "spread", "kept");
-  for (const auto& [point, sample] : calibration.points) {
+  for (const MeasuredPoint& measured : calibration.points) {
+    const ProbePoint& point = measured.point;
+    const Sample& sample = measured.sample;
     const std::string rejected =
         sample.rejected > 0 ? fmt::format(", {} put aside", sample.rejected) : "";
     fmt::print("  {:<24} {:>12} {:>11} {:>6.1f} % {:>6}{}{}\n", point.what, point.size,
@@ -79,7 +81,7 @@ void print_summary(const DeviceCalibration& calibration) {
   for (const char* what : {"h2d", "d2h", "h2d pageable", "d2h pageable"}) {
     print_transfer(calibration, what);
   }
-  for (const char* dtype : {"f64", "f32", "f16", "bf16", "i8"}) {
+  for (const char* dtype : {"f64", "f32", "f16", "bf16"}) {
     const std::string what = fmt::format("product {}", dtype);
     if (const auto rate = calibration.best_rate(what)) {
       fmt::print("  {:<24} {:.4g} TFLOP/s\n", what, *rate / 1e12);
@@ -125,9 +127,14 @@ void calibrate(const std::shared_ptr<System>& system, const std::string& label,
   fmt::print(
       "  {} of {} points, {} of them from before, in {:.1f} s; {} noisy, {} samples put aside\n",
       points.size() - missing, points.size(), before, seconds, result.noisy(), result.rejected());
-  if (missing > 0) {
+  const std::size_t next = missing_points(result, points, options.budget);
+  if (next > 0) {
     fmt::print("  {}: the same command goes on with the {} points that are missing\n",
-               interrupted != 0 ? "interrupted" : "the budget is used up", missing);
+               interrupted != 0 ? "interrupted" : "the budget is used up", next);
+  }
+  if (missing > next) {
+    fmt::print("  {} points need more than --budget {} on this device\n", missing - next,
+               options.budget);
   }
   if (keep_calibration(result)) {
     fmt::print("  kept in {}\n", calibration_path(key));

@@ -16,7 +16,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::size_t kMaxBytes = 1 << 20;
-constexpr std::string_view kFormat = "turnout-calibration-1";
+constexpr std::string_view kFormat = "turnout-calibration-2";
 
 std::string refusal_of(const ProbePoint& point) {
   return fmt::format("{} {}: ", point.what, point.size);
@@ -32,6 +32,14 @@ bool is_settled(const DeviceCalibration& calibration, const ProbePoint& point) {
 bool is_first(std::span<const ProbePoint> points, const ProbePoint& point) {
   return *std::find_if(points.begin(), points.end(),
                        [&](const ProbePoint& p) { return p.what == point.what; }) == point;
+}
+
+// Work of one point relative to another one's of the same name.
+double work_of(const ProbePoint& point) {
+  const double size = static_cast<double>(std::max<std::int64_t>(1, point.size));
+  const std::string_view what = point.what;
+  if (what.starts_with("product ") || what.starts_with("gemm ")) return size * size * size;
+  return what.starts_with("gemv ") ? size * size : size;
 }
 
 class Reader {
@@ -60,6 +68,7 @@ class Reader {
       read.sample.spread = number(point, "spread", 0, 1e9);
       read.sample.count = static_cast<int>(number(point, "count", 1, 1e6));
       read.sample.rejected = static_cast<int>(number(point, "rejected", 0, 1e6));
+      read.wall_seconds = number(point, "wall", 0, 1e6);
       result.points.push_back(std::move(read));
     }
     return result;
@@ -158,6 +167,17 @@ int DeviceCalibration::rejected() const {
   return sum;
 }
 
+double DeviceCalibration::expected_seconds(const ProbePoint& point) const {
+  constexpr double kSamples = 3;  // set-up, one to warm up and one that counts
+  const MeasuredPoint* nearest = nullptr;
+  for (const MeasuredPoint& known : points) {
+    if (known.point.what != point.what || known.point.size > point.size) continue;
+    if (nearest == nullptr || known.point.size > nearest->point.size) nearest = &known;
+  }
+  if (nearest == nullptr) return 0;
+  return kSamples * nearest->wall_seconds * work_of(point) / work_of(nearest->point);
+}
+
 std::string to_json(const DeviceCalibration& calibration) {
   Json points = Json::array();
   for (const MeasuredPoint& p : calibration.points) {
@@ -167,7 +187,8 @@ std::string to_json(const DeviceCalibration& calibration) {
                       {"best", p.sample.best},
                       {"spread", p.sample.spread},
                       {"count", p.sample.count},
-                      {"rejected", p.sample.rejected}});
+                      {"rejected", p.sample.rejected},
+                      {"wall", p.wall_seconds}});
   }
   const Json json = {{"format", kFormat},
                      {"device", calibration.device},
@@ -186,6 +207,7 @@ DeviceCalibration measure_points(std::span<const ProbePoint> points, const Point
   using Clock = std::chrono::steady_clock;
   constexpr double kLeastPoint = 0.005, kMostPoint = 0.25;
   const auto begin = Clock::now();
+  const auto used = [&] { return std::chrono::duration<double>(Clock::now() - begin).count(); };
   const double each = options.budget_seconds / static_cast<double>(points.size() + 1);
   const double point_seconds = std::clamp(each, kLeastPoint, kMostPoint);
   // The first of every name, then the others as far as the time goes.
@@ -198,11 +220,13 @@ DeviceCalibration measure_points(std::span<const ProbePoint> points, const Point
     const bool is_needed = done < needed;
     const double share = static_cast<double>(done++) / static_cast<double>(points.size());
     if (is_settled(known, point)) continue;
-    const double used = std::chrono::duration<double>(Clock::now() - begin).count();
-    if (used > options.budget_seconds && !is_needed) break;
+    const double start = used();
+    if (!is_needed && start + known.expected_seconds(point) > options.budget_seconds) continue;
     if (options.progress && !options.progress(share, point)) break;
     try {
-      known.points.push_back({point, timer(point, point_seconds)});
+      const Sample sample = timer(point, point_seconds);
+      const int runs = 1 + sample.count + sample.rejected;
+      known.points.push_back({point, sample, (used() - start) / runs});
     } catch (const Error& error) {
       const bool refusal =
           error.code() == ErrorCode::unsupported || error.code() == ErrorCode::out_of_memory;
@@ -214,10 +238,13 @@ DeviceCalibration measure_points(std::span<const ProbePoint> points, const Point
   return known;
 }
 
-std::size_t missing_points(const DeviceCalibration& calibration,
-                           std::span<const ProbePoint> points) {
-  return static_cast<std::size_t>(std::count_if(
-      points.begin(), points.end(), [&](const auto& p) { return !is_settled(calibration, p); }));
+std::size_t missing_points(const DeviceCalibration& calibration, std::span<const ProbePoint> points,
+                           double budget_seconds) {
+  return static_cast<std::size_t>(
+      std::count_if(points.begin(), points.end(), [&](const ProbePoint& point) {
+        return !is_settled(calibration, point) &&
+               calibration.expected_seconds(point) <= budget_seconds;
+      }));
 }
 
 std::string cache_folder() {

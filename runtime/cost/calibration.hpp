@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -23,6 +24,9 @@ struct ProbePoint {
 struct MeasuredPoint {
   ProbePoint point;
   Sample sample;
+  /// Of the host's clock, for one sample, with its share of the set-up. An emulated device's own
+  /// clock says nothing of that.
+  double wall_seconds = 0;
 };
 
 /// Latency and rate of copies in one direction: seconds = latency + bytes / rate, by least squares
@@ -48,6 +52,9 @@ struct DeviceCalibration {
   std::optional<double> best_rate(std::string_view what) const;
   int noisy() const;     ///< points whose samples spread more than Sample::kNoisy
   int rejected() const;  ///< samples that were put aside
+  /// How long measuring this point will take by what points of its name with less work took; 0
+  /// where none was measured.
+  double expected_seconds(const ProbePoint& point) const;
 };
 
 /// Times one point. Error unsupported or out_of_memory where the device can't do it.
@@ -55,7 +62,8 @@ using PointTimer = std::function<Sample(const ProbePoint& point, double budget_s
 
 struct ProbeOptions {
   /// Wall time. The first point of every name is measured whatever it takes, so that no figure is
-  /// missing for a slow device; others that no time is left for stay unmeasured.
+  /// missing for a slow device; others that the time left isn't expected to suffice for stay
+  /// unmeasured.
   double budget_seconds = 3;
   /// Called before each point with the share of points done; false: stop here.
   std::function<bool(double share, const ProbePoint& next)> progress{};
@@ -68,9 +76,10 @@ struct ProbeOptions {
 /// given to `keep`.
 DeviceCalibration measure_points(std::span<const ProbePoint> points, const PointTimer& timer,
                                  DeviceCalibration known, const ProbeOptions& options);
-/// How many of `points` are neither measured nor refused.
-std::size_t missing_points(const DeviceCalibration& calibration,
-                           std::span<const ProbePoint> points);
+/// How many of `points` are neither measured nor refused, leaving out those that aren't expected
+/// to fit into a budget.
+std::size_t missing_points(const DeviceCalibration& calibration, std::span<const ProbePoint> points,
+                           double budget_seconds = std::numeric_limits<double>::infinity());
 
 /// The text of a calibration file. Files are hostile: parse_calibration() throws Error
 /// invalid_argument that names `where`.

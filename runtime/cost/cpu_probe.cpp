@@ -118,7 +118,9 @@ void add_point(std::vector<RatePoint>& curve, double size, double seconds) {
 CpuProfile profile_of(const DeviceCalibration& calibration, int threads) {
   CpuProfile profile;
   profile.threads = threads;
-  for (const auto& [point, sample] : calibration.points) {
+  for (const MeasuredPoint& measured : calibration.points) {
+    const ProbePoint& point = measured.point;
+    const Sample& sample = measured.sample;
     const double n = static_cast<double>(point.size);
     if (point.what == "dispatch") profile.dispatch_seconds = sample.best;
     if (point.what == "pass") add_point(profile.stream, n, sample.best);
@@ -214,7 +216,8 @@ CpuProfile cpu_profile(const std::shared_ptr<System>& system, int threads) {
   const std::string key = cpu_key(*system, threads);
   auto kept = kept_calibration(key);
   if (kept) {
-    if (missing_points(*kept, cpu_points(*system, false)) == 0) {
+    const double budget = ProbeOptions{}.budget_seconds;
+    if (missing_points(*kept, cpu_points(*system, false), budget) == 0) {
       CpuProfile profile = profile_of(*kept, threads);
       const bool full = missing_points(*kept, cpu_points(*system, true)) == 0;
       profile.source = fmt::format("{}, kept in {}", full ? "full calibration" : "quick probe",

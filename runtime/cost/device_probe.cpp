@@ -308,7 +308,7 @@ void add_sizes(std::vector<ProbePoint>& points, std::string_view what, std::int6
 }
 
 // Part of the fingerprint: changes when points of the same name mean something else.
-constexpr std::string_view kFigures = "device figures 2";
+constexpr std::string_view kFigures = "device figures 3";
 constexpr std::int64_t kKiB = 1024, kMiB = kKiB * kKiB;
 
 }  // namespace
@@ -318,14 +318,13 @@ std::vector<ProbePoint> quick_points(const ProbeLimits& limits) {
   for (const char* what : {"h2d", "d2h"}) {
     add_sizes(points, what, 4 * kKiB, 16, std::min(limits.copy_bytes, 64 * kMiB));
   }
-  const auto add_ends = [&](const std::string& what, std::int64_t first, std::int64_t last) {
-    if (first < last) points.push_back({what, first});
-    points.push_back({what, last});
-  };
-  add_ends("stream", 4 * kMiB, std::min(limits.stream_bytes, 256 * kMiB));
+  const std::int64_t pass = std::min(limits.stream_bytes, 256 * kMiB);
+  if (pass > 4 * kMiB) points.push_back({"stream", 4 * kMiB});
+  points.push_back({"stream", pass});
   for (const char* dtype : {"f32", "f16", "bf16"}) {
-    add_ends(fmt::format("product {}", dtype), 512,
-             std::min<std::int64_t>(limits.product_rows, 4096));
+    for (const std::int64_t rows : {128, 1024, 4096}) {
+      if (rows <= limits.product_rows) points.push_back({fmt::format("product {}", dtype), rows});
+    }
   }
   for (const char* what : {"h2d pageable", "d2h pageable"}) {
     add_sizes(points, what, 64 * kKiB, 256, std::min(limits.copy_bytes, 16 * kMiB));
@@ -344,7 +343,7 @@ std::vector<ProbePoint> full_points(const ProbeLimits& limits) {
     more.push_back({what, std::min(limits.copy_bytes, 16 * kMiB)});
   }
   add_sizes(more, "stream", 64 * kKiB, 8, limits.stream_bytes);
-  for (const char* dtype : {"f32", "f16", "bf16", "f64", "i8"}) {
+  for (const char* dtype : {"f32", "f16", "bf16", "f64"}) {
     add_sizes(more, fmt::format("product {}", dtype), 128, 2, limits.product_rows);
   }
   for (ProbePoint& point : more) {
@@ -385,7 +384,6 @@ DeviceInfo calibrated_info(const DeviceInfo& info, const DeviceCalibration& cali
   set_rate(result.peak_f32, "product f32");
   set_rate(result.peak_f16, "product f16");
   set_rate(result.peak_bf16, "product bf16");
-  set_rate(result.peak_i8, "product i8");
   set_rate(result.memory_bytes_per_s, "stream");
   if (const auto* launch = calibration.find({"launch", 0})) {
     result.launch_seconds = figure(launch->sample.seconds, "measured: small kernels in a row");
@@ -401,19 +399,20 @@ DeviceInfo calibrated_info(const DeviceInfo& info, const DeviceCalibration& cali
   return result;
 }
 
-std::string use_calibration(System& system, std::string_view label) {
+std::string use_calibration(System& system, std::string_view label,
+                            std::span<const ProbePoint> points) {
   const DeviceSlot slot = system.open(label);
   const DeviceInfo& info = slot.device->info();
   if (info.is_host || info.is_virtual) return "";
   std::optional<DeviceCalibration> kept = kept_calibration(device_key(info));
   std::string said = fmt::format("{}: figures of its calibration in {}", info.name,
                                  calibration_path(device_key(info)));
-  const std::vector<ProbePoint> points = quick_points();
-  if (!kept || missing_points(*kept, points) > 0) {
+  const double budget = ProbeOptions{}.budget_seconds;
+  if (!kept || missing_points(*kept, points, budget) > 0) {
     const auto begin = Clock::now();
     kept = probe_device(slot, points, kept.value_or(DeviceCalibration{}), {});
     const bool written = keep_calibration(*kept);
-    const std::size_t missing = missing_points(*kept, points);
+    const std::size_t missing = missing_points(*kept, points, budget);
     said = fmt::format("{}: calibrated in {:.1f} s{}{}", info.name, seconds_since(begin),
                        missing == 0 ? ""
                                     : fmt::format("; {} of {} points left to the next start",

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -44,7 +45,8 @@ DeviceInfo calibrated_info(const DeviceInfo& info, const DeviceCalibration& cali
 /// Gives `label`'s device its calibrated figures in this system: those kept, else those of a quick
 /// probe of about 3 seconds (more where the first points alone take longer), which are kept.
 /// Nothing for the host and for virtual devices. Returns a line that says what was done; empty:
-/// nothing.
-std::string use_calibration(System& system, std::string_view label);
+/// nothing. `points` are those of the quick probe.
+std::string use_calibration(System& system, std::string_view label,
+                            std::span<const ProbePoint> points = quick_points());
 
 }  // namespace turnout

@@ -1,8 +1,10 @@
 #include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <set>
+#include <thread>
 
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
@@ -66,7 +68,7 @@ TEST_CASE("latency and rate are fitted to the relative errors") {
   DeviceCalibration calibration;
   for (const double bytes : {4e3, 1e5, 1e6, 1e7, 1e8}) {
     calibration.points.push_back(
-        {{"h2d", static_cast<std::int64_t>(bytes)}, {8e-6 + bytes / 25e9, 0.01, 20, 0}});
+        {{"h2d", static_cast<std::int64_t>(bytes)}, {8e-6 + bytes / 25e9, 0.01, 20, 0}, 0});
   }
   const TransferFit fit = calibration.transfer("h2d");
   CHECK(fit.latency_seconds == Approx(8e-6).epsilon(1e-6));
@@ -147,6 +149,24 @@ TEST_CASE("a slow device has every figure, however little time there is") {
   const DeviceCalibration whole = measure_points(points, timer, found, {60, {}, {}});
   CHECK(missing_points(whole, points) == 0);
   CHECK(asked.size() == points.size());
+}
+
+TEST_CASE("points that a device is too slow for are left out before they are begun") {
+  const std::vector<ProbePoint> points{{"product f32", 64}, {"product f32", 4096}, {"h2d", 64}};
+  const auto timer = [&](const ProbePoint& point, double) {
+    CHECK(point.size == 64);
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    return Sample{1, 1, 0.01, 1, 0};
+  };
+  const DeviceCalibration found = measure_points(points, timer, {}, {1, {}, {}});
+  REQUIRE(found.points.size() == 2);
+  CHECK(found.points[0].wall_seconds >= 0.001);  // one of two samples
+  CHECK(found.expected_seconds(points[1]) >= 3 * 0.001 * 64 * 64 * 64);
+  CHECK(found.expected_seconds({"h2d", 128}) == Approx(6 * found.points[1].wall_seconds));
+  CHECK(found.expected_seconds({"d2h", 128}) == 0);
+  CHECK(missing_points(found, points) == 1);
+  CHECK(missing_points(found, points, 1) == 0);  // so the next start doesn't try again
+  CHECK(missing_points(parse_calibration(to_json(found), "f"), points, 1) == 0);
 }
 
 TEST_CASE("calibration goes on where it stopped") {

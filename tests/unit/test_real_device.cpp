@@ -41,6 +41,9 @@ Graph model() {
   return b.build();
 }
 
+// Those that kernels of an unoptimized build have done in no time.
+std::vector<ProbePoint> small_points() { return quick_points({1 << 20, 1 << 20, 128}); }
+
 // A build whose only provider is the reference has nothing to probe the CPU with.
 bool can_probe(System& system) { return !cpu_points(system, false).empty(); }
 
@@ -49,9 +52,8 @@ bool can_probe(System& system) { return !cpu_points(system, false).empty(); }
 TEST_CASE("a device without figures can't be priced until it is calibrated") {
   const CacheFolder cache;
   const auto system = std::make_shared<System>(backends_with_accelerator());
-  if (!can_probe(*system)) SKIP("only the reference is built: a product of 4096 takes it minutes");
   CHECK_FALSE(system->open("fake:0").info().peak_f32.known());
-  const std::string first = use_calibration(*system, "fake:0");
+  const std::string first = use_calibration(*system, "fake:0", small_points());
   CHECK_THAT(first, ContainsSubstring("fake:0: calibrated in"));
   const DeviceInfo& info = system->open("fake:0").info();
   CHECK(info.peak_f32.evidence == Evidence::calibrated);
@@ -59,10 +61,16 @@ TEST_CASE("a device without figures can't be priced until it is calibrated") {
   CHECK(info.memory_bytes_per_s.evidence == Evidence::calibrated);
   CHECK(info.link.h2d_bytes_per_s.value > 1e6);
   CHECK(info.synchronize_seconds.evidence == Evidence::calibrated);
-  // The next program on this machine reads them.
+  // The next program on this machine reads them, or measures what time wasn't left for.
+  const std::size_t points = small_points().size();
   System other(backends_with_accelerator());
-  CHECK_THAT(use_calibration(other, "fake:0"), ContainsSubstring("figures of its calibration in"));
-  CHECK(other.open("fake:0").info().peak_f32.value == info.peak_f32.value);
+  std::string said;
+  for (std::size_t start = 0; start <= points; ++start) {
+    said = use_calibration(other, "fake:0", small_points());
+    if (said.find("calibrated in") == std::string::npos) break;
+  }
+  CHECK_THAT(said, ContainsSubstring("figures of its calibration in"));
+  CHECK(other.open("fake:0").info().peak_f32.evidence == Evidence::calibrated);
   CHECK(use_calibration(other, "cpu").empty());
 }
 
