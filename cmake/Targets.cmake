@@ -18,12 +18,10 @@ if(TURNOUT_SANITIZE)
   if(NOT TURNOUT_SANITIZE STREQUAL thread)
     target_compile_options(turnout_config INTERFACE -fno-sanitize-recover=all)
   endif()
-  # Every test is a program with all of its debug information inside, which GNU ld takes its time over.
+  # Every test is a program with all of its debug information inside, which GNU ld takes its time over. Not for
+  # libraries: gold lets unique symbols past the version script.
   include(CheckLinkerFlag)
   check_linker_flag(CXX -fuse-ld=gold TURNOUT_HAS_GOLD)
-  if(TURNOUT_HAS_GOLD)
-    target_link_options(turnout_config INTERFACE -fuse-ld=gold)
-  endif()
 endif()
 
 # turnout_precompile(TARGET HEADER...): what a library's files include anyway, parsed once. Only in sanitized builds, whose
@@ -67,6 +65,7 @@ function(turnout_program name)
   endif()
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE turnout_config turnout_warnings ${arg_LIBS})
+  target_link_options(${name} PRIVATE $<$<BOOL:${TURNOUT_HAS_GOLD}>:-fuse-ld=gold>)
   set_target_properties(${name} PROPERTIES CXX_EXTENSIONS OFF CXX_VISIBILITY_PRESET hidden)
 endfunction()
 
