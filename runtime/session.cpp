@@ -33,11 +33,11 @@ std::vector<DeviceSlot> open_devices(System& system, const SessionOptions& optio
   return slots;
 }
 
-// Measured times of whole chains tell which provider does best on the CPU: worth asking where the
-// user left the choice open.
-bool may_choose_provider(const Plan& plan, const SessionOptions& options) {
-  return options.providers.empty() && !options.alternate && plan.devices[0].label == "cpu" &&
-         plan.devices[0].providers.size() > 1;
+// Measured times tell which provider does best on the CPU: worth asking where the user left the
+// choice open.
+bool may_choose_provider(const DeviceSlot& host, const SessionOptions& options) {
+  return options.providers.empty() && !options.alternate && host.label == "cpu" &&
+         host.providers.size() > 1;
 }
 
 bool host_is_measured(const Plan& plan) {
@@ -62,8 +62,9 @@ PlannedModel plan_model(System& system, const Graph& model, const CostModel& cos
   plan_options.pins = options.pins;
   plan_options.alternate = options.alternate;
   plan_options.weights = options.weights;
+  plan_options.choose_providers = may_choose_provider(slots[0], options);
   result.plan = make_plan(result.graph, slots, host_computes, costs, plan_options);
-  if (!may_choose_provider(result.plan, options) || !host_is_measured(result.plan)) return result;
+  if (!plan_options.choose_providers || !host_is_measured(result.plan)) return result;
   const std::vector<std::string> usual = slots[0].providers;
   const double usual_seconds = result.plan.predicted_seconds;
   for (const std::string& first : usual) {
@@ -203,9 +204,10 @@ Session::Timing Session::run_timed(std::span<const Tensor> inputs,
 void Session::record(const Timing& timing, CostHistory& history) const {
   for (std::size_t s = 0; s < program_.steps.size(); ++s) {
     const ExecStep& step = program_.steps[s];
-    if (!step.node.valid() || step.device != 0) continue;
-    history.add(cost_key(graph_.info(step.node), step.provider, plan_.devices[0]),
-                timing.step_seconds[s]);
+    if (!step.node.valid()) continue;
+    const DeviceSlot& slot = plan_.devices[static_cast<std::size_t>(step.device)];
+    if (slot.info().is_virtual) continue;
+    history.add(cost_key(graph_.info(step.node), step.provider, slot), timing.step_seconds[s]);
   }
 }
 

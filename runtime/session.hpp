@@ -60,7 +60,7 @@ class Session {
     double latency_seconds = 0;        ///< lane simulation of them; without other devices their sum
   };
   Timing run_timed(std::span<const Tensor> inputs, std::span<Tensor> outputs) const;
-  /// Adds the measured host steps of a timing to a history.
+  /// Adds the measured steps of a timing, those of devices that aren't virtual, to a history.
   void record(const Timing& timing, CostHistory& history) const;
   /// Predicted latency of this program: lane simulation of the plan's predicted times.
   double predicted_seconds() const { return plan_.predicted_seconds; }

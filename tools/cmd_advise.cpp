@@ -96,7 +96,8 @@ void advise(const AdviseCommand& command) {
   }
   SessionOptions options = command.model.session();
   bind_from_inputs(graph, given, options.dims);
-  const CostModel costs = machine_costs(system, devices, options.threads);
+  const CostModel costs =
+      machine_costs(system, devices, options.threads, command.model.history(*system));
   report.model = graph.name();
   report.ranked =
       rank(candidates(*system, graph, costs, options, symbol, devices, report.batches, prices),

@@ -79,9 +79,10 @@ void atlas(const AtlasCommand& command) {
   const auto [graph, given] = command.model.load();
   SessionOptions options = command.model.session();
   bind_from_inputs(graph, given, options.dims);
+  const auto history = command.model.history(*system);
   const Atlas result =
       make_atlas(*system, graph, options, batch_symbol_of(graph), devices, axes,
-                 [&](int threads) { return machine_costs(system, devices, threads); });
+                 [&](int threads) { return machine_costs(system, devices, threads, history); });
   fmt::print("{}", to_text(result));
   if (!command.json.empty()) write_text(command.json, to_json(result) + "\n");
 }

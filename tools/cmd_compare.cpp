@@ -46,7 +46,9 @@ void run_compare(const CompareCommand& command) {
   options.threads = session.threads;
   options.budget_seconds = command.budget;
   if (isatty(STDERR_FILENO) != 0) options.progress = show_progress;
+  options.history = command.model.history(*system);
   Comparison comparison = compare(system, graph, options);
+  if (!command.model.no_history) keep_history(*system, *options.history);
   comparison.model = std::filesystem::path(command.model.model).stem().string();
   fmt::print("{}", to_text(comparison));
   if (!command.json.empty()) write_text(command.json, to_json(comparison) + "\n");

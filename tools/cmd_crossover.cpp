@@ -31,7 +31,8 @@ void crossover(const CrossoverCommand& command) {
          command.devices);
   }
   bind_from_inputs(graph, given, options.dims);
-  const CostModel costs = machine_costs(system, options.devices, options.threads);
+  const CostModel costs =
+      machine_costs(system, options.devices, options.threads, command.model.history(*system));
   BatchSweep sweep(*system, graph, costs, options, batch_symbol_of(graph));
   const CrossoverReport report = find_crossover(*system, sweep, costs, first, last, command.per_op);
   fmt::print("{}", to_text(report));

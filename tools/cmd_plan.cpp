@@ -65,7 +65,8 @@ Explanation plan_by_model(const std::shared_ptr<System>& system, const PlanComma
     }
     options.dims[symbol] = parse_size(command.batch, "--batch");
   }
-  const CostModel costs = machine_costs(system, options.devices, options.threads);
+  const CostModel costs =
+      machine_costs(system, options.devices, options.threads, command.model.history(*system));
   return explain(*system, graph, costs, options, command.explain);
 }
 

@@ -101,8 +101,9 @@ void run(const RunCommand& command) {
   }
   bind_from_inputs(graph, given, options.dims);
   const bool plans = options.devices.size() > 1;
+  const std::shared_ptr<CostHistory> history = command.model.history(*system);
   const CostModel costs =
-      plans ? machine_costs(system, options.devices, options.threads) : CostModel();
+      plans ? machine_costs(system, options.devices, options.threads, history) : CostModel();
   const Session session(system, graph, costs, options);
   if (!command.model.require_device.empty()) {
     require_device(session.graph(), session.plan(), command.model.require_device);
@@ -121,7 +122,11 @@ void run(const RunCommand& command) {
   }
   std::vector<Tensor> outputs = session.run(inputs);
   Session::Timing timing;
-  for (int i = 0; i < command.repeat; ++i) timing = session.run_timed(inputs, outputs);
+  for (int i = 0; i < command.repeat; ++i) {
+    timing = session.run_timed(inputs, outputs);
+    session.record(timing, *history);
+  }
+  if (!command.model.no_history) keep_history(*system, *history);
   fmt::print("{}\n", summary(session.plan()));
   print_providers(session, timing);
   const bool is_virtual = std::any_of(

@@ -32,6 +32,8 @@ void ModelOptions::add_to(CLI::App& command) {
                      "the only CPU providers allowed, best first, e.g. openblas,kokkos");
   command.add_option("--threads", threads, "threads of the CPU (default: every core)")
       ->check(CLI::Range(0, 1024));
+  command.add_flag("--no-history", no_history,
+                   "plan without the times that earlier runs measured, and keep none");
 }
 
 void ModelOptions::add_placement_to(CLI::App& command) {
@@ -41,6 +43,10 @@ void ModelOptions::add_placement_to(CLI::App& command) {
   command.add_option("--require-device", require_device,
                      "fail, with the reasons, unless every node runs on this device");
   command.add_flag("--no-fusion", no_fusion, "keep the model's nodes as they are");
+}
+
+std::shared_ptr<CostHistory> ModelOptions::history(System& system) const {
+  return no_history ? std::make_shared<CostHistory>() : kept_history(system);
 }
 
 void ModelOptions::add_weights_to(CLI::App& command) {

@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,7 @@ struct ModelOptions {
   std::string place = "plan";
   int threads = 0;
   bool no_fusion = false;
+  bool no_history = false;
   std::string require_device;
   std::string weights = "resident";
   double expected_runs = 0;
@@ -33,6 +35,8 @@ struct ModelOptions {
   /// the graph. Error invalid_argument for an input the model doesn't have and for one that
   /// decides shapes and isn't given.
   std::pair<Graph, NamedTensors> load() const;
+  /// What earlier runs measured, or nothing where that isn't wanted.
+  std::shared_ptr<CostHistory> history(System& system) const;
   /// Everything but devices and batch.
   SessionOptions session() const;
 };

@@ -65,42 +65,23 @@ Estimate host_seconds(const CpuProfile& cpu, const Cost& cost, std::string_view 
 
 }  // namespace
 
-std::string cost_key(const NodeInfo& info, std::string_view provider, const DeviceSlot& slot) {
-  std::string key =
-      fmt::format("{}|{}|{}|{}", slot.info().name, slot.threads, provider, info.op->name);
-  for (const auto& [name, value] : *info.attrs)
-    key += fmt::format("|{}={}", name, to_string(value));
-  for (int i = 0; i < info.input_count(); ++i) {
-    key += info.has_input(i) ? "|" + to_string(info.input(i)) : "|-";
-    if (info.constant(i) != nullptr) key += "c";
-  }
-  return key;
+std::optional<CostHistory::Known> CostModel::known(const NodeInfo& info, std::string_view provider,
+                                                   const DeviceSlot& slot) const {
+  if (history_ == nullptr || slot.info().is_virtual || history_->empty()) return std::nullopt;
+  return history_->find(cost_key(info, provider, slot));
 }
 
-void CostHistory::add(const std::string& key, double seconds) {
-  constexpr std::size_t kMaxSamples = 101;
-  const std::lock_guard lock(mutex_);
-  auto& samples = samples_[key];
-  if (samples.size() < kMaxSamples) samples.push_back(seconds);
-}
-
-std::optional<double> CostHistory::find(const std::string& key) const {
-  const std::lock_guard lock(mutex_);
-  const auto at = samples_.find(key);
-  if (at == samples_.end() || at->second.size() < kMinSamples) return std::nullopt;
-  std::vector<double> sorted = at->second;
-  const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2);
-  std::nth_element(sorted.begin(), middle, sorted.end());
-  return *middle;
+std::optional<double> CostModel::pass_seconds(double bytes) const {
+  if (cpu_.stream.empty()) return std::nullopt;
+  return bytes / rate_at(cpu_.stream, bytes) / changes_.cpu_factor;
 }
 
 Estimate CostModel::node(const NodeInfo& info, std::string_view provider,
                          const DeviceSlot& slot) const {
   if (info.op->view) return {0, Evidence::measured};
-  if (history_ != nullptr && slot.info().is_host) {
-    if (const auto seconds = history_->find(cost_key(info, provider, slot))) {
-      return {*seconds / changes_.cpu_factor, Evidence::measured};
-    }
+  if (const auto known = this->known(info, provider, slot)) {
+    const double factor = slot.info().is_host ? changes_.cpu_factor : 1;
+    return {known->seconds / factor, known->exact ? Evidence::measured : Evidence::calibrated};
   }
   const Cost cost = cost_of(info);
   if (slot.info().is_host) {

@@ -1,11 +1,11 @@
 #pragma once
 
 #include <map>
-#include <mutex>
-#include <optional>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "runtime/cost/history.hpp"
 #include "runtime/system.hpp"
 
 namespace turnout {
@@ -13,22 +13,6 @@ namespace turnout {
 struct Estimate {
   double seconds = 0;
   Evidence evidence = Evidence::unprobed;
-};
-
-/// Everything that decides how long a node takes: op, attributes, specs, provider, threads.
-std::string cost_key(const NodeInfo& info, std::string_view provider, const DeviceSlot& slot);
-
-/// Measured times of exact nodes: the top of the evidence ladder. Thread-safe.
-class CostHistory {
- public:
-  void add(const std::string& key, double seconds);
-  /// Median of what was added; nothing below kMinSamples.
-  std::optional<double> find(const std::string& key) const;
-  static constexpr std::size_t kMinSamples = 3;
-
- private:
-  mutable std::mutex mutex_;
-  std::map<std::string, std::vector<double>> samples_;
 };
 
 /// One point of a rate curve: work of this size ran at this rate.
@@ -60,10 +44,15 @@ struct WhatIf {
 class CostModel {
  public:
   CostModel() = default;
-  explicit CostModel(CpuProfile cpu, const CostHistory* history = nullptr)
-      : cpu_(std::move(cpu)), history_(history) {}
+  explicit CostModel(CpuProfile cpu, std::shared_ptr<const CostHistory> history = nullptr)
+      : cpu_(std::move(cpu)), history_(std::move(history)) {}
 
   Estimate node(const NodeInfo& info, std::string_view provider, const DeviceSlot& slot) const;
+  /// What the history holds of a node on a device that isn't virtual.
+  std::optional<CostHistory::Known> known(const NodeInfo& info, std::string_view provider,
+                                          const DeviceSlot& slot) const;
+  /// One pass over host memory of so many bytes; nothing where none was measured.
+  std::optional<double> pass_seconds(double bytes) const;
   Estimate copy(std::int64_t bytes, const DeviceSlot& device, bool to_device) const;
   const CpuProfile& cpu() const { return cpu_; }
   CostModel with(const WhatIf& changes) const {
@@ -74,7 +63,7 @@ class CostModel {
 
  private:
   CpuProfile cpu_;
-  const CostHistory* history_ = nullptr;
+  std::shared_ptr<const CostHistory> history_;
   WhatIf changes_;
 };
 

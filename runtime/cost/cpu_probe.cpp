@@ -229,9 +229,10 @@ CpuProfile cpu_profile(const std::shared_ptr<System>& system, int threads) {
 }
 
 CostModel machine_costs(const std::shared_ptr<System>& system, std::span<const std::string> devices,
-                        int threads, const CostHistory* history) {
+                        int threads, std::shared_ptr<const CostHistory> history) {
   for (const std::string& label : devices) use_calibration(*system, label);
-  return CostModel(cpu_profile(system, threads), history);
+  if (history == nullptr) history = kept_history(*system);
+  return CostModel(cpu_profile(system, threads), std::move(history));
 }
 
 }  // namespace turnout

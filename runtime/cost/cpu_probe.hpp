@@ -37,8 +37,9 @@ CpuProfile probe_cpu(const std::shared_ptr<System>& system, int threads,
 CpuProfile cpu_profile(const std::shared_ptr<System>& system, int threads);
 
 /// The cost model of this machine for plans over `devices`: cpu_profile(), and use_calibration()
-/// for each device, so the first use of a GPU takes a few seconds. `history` may be null.
+/// for each device, so the first use of a GPU takes a few seconds. `history` null: kept_history();
+/// an empty one: nothing that was measured before counts.
 CostModel machine_costs(const std::shared_ptr<System>& system, std::span<const std::string> devices,
-                        int threads, const CostHistory* history = nullptr);
+                        int threads, std::shared_ptr<const CostHistory> history = nullptr);
 
 }  // namespace turnout

@@ -65,4 +65,9 @@ Sample sample(const std::function<double()>& measure, double budget_seconds) {
   return summarize(seconds);
 }
 
+bool worth_leaving(double old_seconds, double new_seconds, double spread) {
+  constexpr double kLeastGain = 0.05;
+  return old_seconds - new_seconds > std::max(kLeastGain, 2 * spread) * old_seconds;
+}
+
 }  // namespace turnout

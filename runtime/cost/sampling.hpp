@@ -27,4 +27,8 @@ Sample summarize(std::span<const double> seconds);
 /// and at most 101 times; fewer only when one alone takes longer than the budget.
 Sample sample(const std::function<double()>& measure, double budget_seconds);
 
+/// Whether a gain is above the noise: more than max(5 %, two spreads) of the old time. `spread`:
+/// relative.
+bool worth_leaving(double old_seconds, double new_seconds, double spread);
+
 }  // namespace turnout

@@ -124,6 +124,7 @@ std::string node_text(const Explanation& explanation, std::size_t n) {
                   plan.devices[static_cast<std::size_t>(planned.device)].label,
                   chosen.kernel == nullptr ? "view" : chosen.kernel->provider,
                   format_seconds(chosen.seconds), to_string(chosen.evidence));
+  if (!chosen.why.empty()) text += "      " + chosen.why + "\n";
   for (std::size_t d = 0; d < planned.options.size(); ++d) {
     const NodeOption& option = planned.options[d];
     if (static_cast<int>(d) != planned.device && option.possible && option.kernel != nullptr) {
@@ -271,6 +272,7 @@ std::string to_json(const Explanation& explanation) {
                   {"provider", node.chosen().kernel ? node.chosen().kernel->provider : ""},
                   {"seconds", node.chosen().seconds},
                   {"evidence", to_string(node.chosen().evidence)}};
+    if (!node.chosen().why.empty()) entry["provider_why"] = node.chosen().why;
     entry["margin_s"] = std::isfinite(node.margin_seconds) ? Json(node.margin_seconds) : Json();
     for (std::size_t d = 0; d < node.options.size(); ++d) {
       const NodeOption& option = node.options[d];

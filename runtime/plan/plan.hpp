@@ -18,6 +18,7 @@ struct NodeOption {
   double seconds = 0;
   Evidence evidence = Evidence::unprobed;
   std::vector<KernelRegistry::Refusal> refusals;
+  std::string why;  ///< reason for another provider than the first that takes it; may be empty
 };
 
 struct NodePlan {
@@ -92,6 +93,8 @@ struct PlanOptions {
   std::map<std::string, std::string> pins;  ///< node name -> device label
   bool alternate = false;                   ///< every node changes device where both take it
   bool check_memory = true;
+  /// On the host, take for each node the provider that measured times prefer to the first one.
+  bool choose_providers = false;
   const CostTable* costs = nullptr;
   WeightPolicy weights;  ///< with `costs`, weights are free
 };

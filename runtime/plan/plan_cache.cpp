@@ -2,22 +2,17 @@
 
 #include <algorithm>
 
+#include "runtime/cost/sampling.hpp"
 #include "runtime/plan/digest.hpp"
 
 namespace turnout {
 namespace {
-
-constexpr double kLeastGain = 0.05;
 
 void add_figure(Digest& digest, const Figure& figure) {
   digest.add(&figure.value, sizeof figure.value);
 }
 
 }  // namespace
-
-bool PlanCache::worth_leaving(double old_seconds, double new_seconds, double spread) {
-  return old_seconds - new_seconds > std::max(kLeastGain, 2 * spread) * old_seconds;
-}
 
 PlanCache::Plans& PlanCache::touch(const Key& key) {
   Plans& plans = plans_[key];

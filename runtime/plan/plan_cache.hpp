@@ -42,9 +42,6 @@ class PlanCache {
   std::size_t keys() const { return plans_.size(); }
   std::size_t entries(const Key& key) const;
 
-  /// Whether a gain is above max(5 %, two spreads) of the old time. `spread`: relative.
-  static bool worth_leaving(double old_seconds, double new_seconds, double spread);
-
  private:
   struct Plans {
     std::vector<Entry> entries;  ///< ascending, disjoint

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "runtime/cost/sampling.hpp"
 #include "runtime/plan/lanes.hpp"
 #include "runtime/plan/planner.hpp"
 
@@ -41,11 +42,48 @@ NodeOption Planner::option(NodeId id, const NodeInfo& info, int device) const {
   result.refusals = selection.refusals;
   result.kernel = selection.entry;
   if (selection.entry == nullptr) return result;
-  const Estimate estimate = model_.node(info, selection.entry->provider, where);
+  if (options_.choose_providers && where.info().is_host) prefer_measured(info, where, result);
+  const Estimate estimate = model_.node(info, result.kernel->provider, where);
   result.possible = true;
   result.seconds = estimate.seconds;
   result.evidence = estimate.evidence;
   return result;
+}
+
+// Where the first provider and another one were measured on this very node, the other one takes it
+// if that gains more than the noise, with all data brought into another layout and back at the rate
+// of a pass over memory counted in full.
+void Planner::prefer_measured(const NodeInfo& info, const DeviceSlot& where,
+                              NodeOption& option) const {
+  const std::string usual = option.kernel->provider;
+  const auto usual_time = model_.known(info, usual, where);
+  if (!usual_time || !usual_time->exact) return;
+  double bytes = 0;
+  for (int i = 0; i < info.input_count(); ++i) {
+    if (info.has_input(i) && info.constant(i) == nullptr) {
+      bytes += static_cast<double>(info.input(i).bytes());
+    }
+  }
+  for (const TensorSpec* output : info.outputs) bytes += static_cast<double>(output->bytes());
+  const auto reorders = model_.pass_seconds(2 * bytes);  // all is read and written once
+  if (!reorders) return;
+  double best = usual_time->seconds;
+  for (const std::string& provider : where.providers) {
+    const std::string names[] = {provider};
+    const auto time = model_.known(info, provider, where);
+    if (provider == usual || !time || !time->exact) continue;
+    const KernelEntry* kernel = where.kernels->select(info, where.info(), names).entry;
+    const double seconds = time->seconds + *reorders;
+    const double spread = std::max(usual_time->spread, time->spread);
+    if (kernel == nullptr || seconds >= best ||
+        !worth_leaving(usual_time->seconds, seconds, spread)) {
+      continue;
+    }
+    best = seconds;
+    option.kernel = kernel;
+    option.why = fmt::format("{} took {:.3g} us here, {} {:.3g} us (measured)", provider,
+                             time->seconds * 1e6, usual, usual_time->seconds * 1e6);
+  }
 }
 
 void Planner::refuse_if_impossible(NodeId id) const {

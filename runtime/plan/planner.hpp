@@ -28,6 +28,7 @@ class Planner {
  private:
   void find_options();
   NodeOption option(NodeId id, const NodeInfo& info, int device) const;
+  void prefer_measured(const NodeInfo& info, const DeviceSlot& where, NodeOption& option) const;
   void refuse_if_impossible(NodeId id) const;
   void build_problem();
   PlacementValue placement_value(ValueId id) const;

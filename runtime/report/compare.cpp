@@ -15,7 +15,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr int kMaxRuns = 1000;
-constexpr int kTimedRuns = 5;
+constexpr int kTimedRuns = CostHistory::kMinSamples;
 
 double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
@@ -28,7 +28,11 @@ bool is_batched(const Value& input, const std::string& symbol) {
 class Comparer {
  public:
   Comparer(const std::shared_ptr<System>& system, const Graph& model, const CompareOptions& options)
-      : system_(system), model_(model), options_(options), symbol_(options.batch_symbol) {
+      : system_(system),
+        model_(model),
+        options_(options),
+        symbol_(options.batch_symbol),
+        history_(options.history != nullptr ? options.history : std::make_shared<CostHistory>()) {
     if (symbol_.empty()) symbol_ = batch_symbol_of(model);
     if (symbol_.empty() && options.batches.size() > 1) {
       fail(ErrorCode::invalid_argument, "model '{}' has no symbolic batch dimension", model.name());
@@ -59,7 +63,7 @@ class Comparer {
   const Graph& model_;
   const CompareOptions& options_;
   std::string symbol_;
-  CostHistory history_;
+  std::shared_ptr<CostHistory> history_;
   CostModel costs_;
   Comparison result_;
   std::vector<Tensor> reference_;            // outputs of the current batch's first executed row
@@ -167,7 +171,7 @@ void Comparer::measure(const Session& session, std::int64_t batch, CompareRow& r
   for (int i = 0; i < kTimedRuns && (i < 1 || row.latency_seconds * i < options_.budget_seconds);
        ++i) {
     const Session::Timing timing = session.run_timed(inputs, outputs);
-    session.record(timing, history_);
+    session.record(timing, *history_);
     step_times.push_back(timing.step_seconds);
   }
   std::vector<double> medians;
@@ -344,7 +348,7 @@ void Comparer::find_crossovers() {
 Comparison Comparer::run() {
   std::vector<std::string> real = options_.devices;
   std::erase(real, "auto");
-  costs_ = machine_costs(system_, real, options_.threads, &history_);
+  costs_ = machine_costs(system_, real, options_.threads, history_);
   std::vector<std::int64_t> batches = options_.batches;
   std::sort(batches.begin(), batches.end());
   batches.erase(std::unique(batches.begin(), batches.end()), batches.end());

@@ -24,6 +24,9 @@ struct CompareOptions {
   int threads = 0;
   double budget_seconds = 1;  ///< per cell; at least one run
   double tolerance = 1e-4;    ///< of outputs, relative to their range
+  /// Node times that plans may use and that measured rows are added to; null: those of this
+  /// comparison alone.
+  std::shared_ptr<CostHistory> history;
   /// Called before each cell: done, total, what.
   std::function<void(int, int, const std::string&)> progress;
 };

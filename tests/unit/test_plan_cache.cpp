@@ -1,6 +1,7 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include "generated/turnout_config.hpp"
+#include "runtime/cost/sampling.hpp"
 #include "runtime/plan/digest.hpp"
 #include "runtime/plan/plan_cache.hpp"
 #include "tests/support/models.hpp"
@@ -43,11 +44,11 @@ TEST_CASE("a new interval cuts what it overlaps") {
 }
 
 TEST_CASE("a plan is left only for more than 5 % and two spreads") {
-  CHECK_FALSE(PlanCache::worth_leaving(100, 96, 0));
-  CHECK(PlanCache::worth_leaving(100, 94, 0));
-  CHECK_FALSE(PlanCache::worth_leaving(100, 94, 0.04));
-  CHECK(PlanCache::worth_leaving(100, 91, 0.04));
-  CHECK_FALSE(PlanCache::worth_leaving(100, 110, 0));
+  CHECK_FALSE(worth_leaving(100, 96, 0));
+  CHECK(worth_leaving(100, 94, 0));
+  CHECK_FALSE(worth_leaving(100, 94, 0.04));
+  CHECK(worth_leaving(100, 91, 0.04));
+  CHECK_FALSE(worth_leaving(100, 110, 0));
   PlanCache cache;
   CHECK(cache.choose(kKey, 8, 0, kHost, 1, 0).placement == kHost);  // nothing was kept
   cache.put(kKey, {1, 100, kHost});
