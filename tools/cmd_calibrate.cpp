@@ -146,16 +146,8 @@ void calibrate(const std::shared_ptr<System>& system, const std::string& label,
 
 void run(const Options& options) {
   const auto system = std::make_shared<System>();
-  std::vector<std::string> labels;
-  if (!options.devices.empty()) {
-    labels = split_list(options.devices);
-  } else {
-    for (const auto& backend : system->backends()) {
-      for (const std::string& name : backend->device_names()) {
-        if (!system->open(name).info().is_virtual) labels.push_back(name);
-      }
-    }
-  }
+  const std::vector<std::string> labels =
+      options.devices.empty() ? real_devices(*system) : split_list(options.devices);
   std::signal(SIGINT, on_interrupt);
   for (const std::string& label : labels) {
     if (interrupted == 0) calibrate(system, label, options);

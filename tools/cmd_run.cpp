@@ -6,6 +6,7 @@
 
 #include "runtime/cost/cpu_probe.hpp"
 #include "runtime/exec/check.hpp"
+#include "runtime/gate.hpp"
 #include "runtime/io/npy.hpp"
 #include "runtime/plan/device_share.hpp"
 #include "runtime/plan/explain.hpp"
@@ -22,6 +23,7 @@ struct RunCommand {
   std::string batch;
   std::string output_folder;
   int repeat = 1;
+  double gate = 0;
   bool plain_layouts = false;
   bool check = false;
 };
@@ -89,8 +91,7 @@ void run(const RunCommand& command) {
   const auto system = std::make_shared<System>();
   const auto [graph, given] = command.model.load();
   SessionOptions options = command.model.session();
-  options.devices =
-      command.device == "auto" ? std::vector<std::string>{"cpu"} : split_list(command.device);
+  options.devices = command.device == "auto" ? real_devices(*system) : split_list(command.device);
   options.choose_layouts = !command.plain_layouts;
   const std::string symbol = batch_symbol_of(graph);
   if (!command.batch.empty()) {
@@ -104,13 +105,13 @@ void run(const RunCommand& command) {
   const std::shared_ptr<CostHistory> history = command.model.history(*system);
   const CostModel costs =
       plans ? machine_costs(system, options.devices, options.threads, history) : CostModel();
-  const Session session(system, graph, costs, options);
+  auto chosen = std::make_shared<const Session>(system, graph, costs, options);
   if (!command.model.require_device.empty()) {
-    require_device(session.graph(), session.plan(), command.model.require_device);
+    require_device(chosen->graph(), chosen->plan(), command.model.require_device);
   }
   std::vector<Tensor> inputs;
-  for (std::size_t i = 0; i < session.inputs().size(); ++i) {
-    const auto& io = session.inputs()[i];
+  for (std::size_t i = 0; i < chosen->inputs().size(); ++i) {
+    const auto& io = chosen->inputs()[i];
     const auto at = given.find(io.name);
     const Value& declared = graph.value(graph.inputs()[i]);
     const bool batched =
@@ -120,6 +121,12 @@ void run(const RunCommand& command) {
     inputs.push_back(
         make_input(io.name, io.spec, at == given.end() ? nullptr : &at->second, batched));
   }
+  if (command.gate > 0) {
+    const GateResult gate = gate_plan(system, graph, costs, options, inputs, {command.gate, 5});
+    chosen = gate.session;
+    fmt::print("{}", to_text(gate));
+  }
+  const Session& session = *chosen;
   std::vector<Tensor> outputs = session.run(inputs);
   Session::Timing timing;
   for (int i = 0; i < command.repeat; ++i) {
@@ -159,6 +166,10 @@ void add_run(CLI::App& app) {
   command->add_option("--output-dir", options->output_folder, "write outputs there as .npy");
   command->add_option("--repeat", options->repeat, "runs; the last one's times are printed")
       ->check(CLI::Range(1, 1000000));
+  command
+      ->add_option("--gate", options->gate,
+                   "seconds to try the plan in against each of its real devices alone")
+      ->check(CLI::Range(0.0, 1e6));
   command->add_flag("--plain-layouts", options->plain_layouts, "no blocked layouts");
   command->add_flag("--check", options->check,
                     "hold every node's kernel against the reference (slow)");

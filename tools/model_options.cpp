@@ -102,6 +102,15 @@ SessionOptions ModelOptions::session() const {
   return options;
 }
 
+std::vector<std::string> real_devices(System& system) {
+  std::vector<std::string> labels;
+  for (const auto& backend : system.backends()) {
+    if (backend->name() == "virtual") continue;
+    for (const std::string& name : backend->device_names()) labels.push_back(name);
+  }
+  return labels;
+}
+
 std::vector<std::string> split_list(const std::string& text) {
   std::vector<std::string> result;
   std::size_t begin = 0;

@@ -41,6 +41,9 @@ struct ModelOptions {
   SessionOptions session() const;
 };
 
+/// "cpu" and the devices of every backend that aren't virtual.
+std::vector<std::string> real_devices(System& system);
+
 std::vector<std::string> split_list(const std::string& text);
 /// "1,8,64", or "1..1024" for the powers of two in between, ends included. Error for anything else.
 std::vector<std::int64_t> parse_batches(const std::string& text);

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "runtime/cost/cpu_probe.hpp"
+#include "runtime/gate.hpp"
 #include "runtime/plan/digest.hpp"
 #include "runtime/plan/explain.hpp"
 
@@ -15,6 +16,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr int kMaxRuns = 1000;
+constexpr int kGateRounds = 2;  // at least, whatever the budget
 constexpr int kTimedRuns = CostHistory::kMinSamples;
 
 double seconds_since(Clock::time_point begin) {
@@ -268,8 +270,16 @@ CompareRow Comparer::run_cell(const std::string& device, std::int64_t batch) {
   if (!by_clock) {
     row.predicted_seconds = planned.plan.predicted_seconds;
     row.predicted_evidence = planned.plan.evidence;
-    const Session session(system_, model_, costs_, options);
-    measure(session, batch, row);
+    const auto session = std::make_shared<const Session>(system_, model_, costs_, options);
+    if (options.devices.size() == 1) {
+      measure(*session, batch, row);
+      return row;
+    }
+    const std::vector<Tensor> inputs = make_inputs(*session);
+    const GateResult gate =
+        gate_plan(system_, model_, costs_, options, inputs, {options_.budget_seconds, kGateRounds});
+    result_.notes.push_back(fmt::format("{} at batch {}: {}", device, batch, gate.why));
+    measure(*gate.session, batch, row);
     return row;
   }
   row.latency_seconds = planned.plan.predicted_seconds;

@@ -20,8 +20,9 @@ DIGITS = MODELS / "digits-mlp.onnx"
 failures = 0
 
 
-def turnout(*arguments):
-    done = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=300)
+def turnout(*arguments, **variables):
+    done = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=300,
+                          env={**os.environ, **variables})
     return done.returncode, done.stdout, done.stderr
 
 
@@ -303,6 +304,40 @@ def check_plan_options():
         check(code == 0, f"{command}: everything on the required device: {error}")
 
 
+def check_history(folder):
+    """What one program measured prices the next one's plan, unless that isn't wanted."""
+    cache, out = str(folder / "cache"), folder / "plan.json"
+
+    def evidence(batch, *options):
+        code, _, error = turnout("plan", DIGITS, "--batch", batch, "--json", out, *every_op(), *options, TURNOUT_CACHE=cache)
+        check(code == 0, f"history: plan: {error}")
+        return json.loads(out.read_text())["evidence"]
+
+    def run(batch, *options):
+        code, _, error = turnout("run", DIGITS, "--batch", batch, "--repeat", 10, *every_op(), *options, TURNOUT_CACHE=cache)
+        check(code == 0, f"history: run: {error}")
+
+    unknown = evidence(8)
+    check(unknown != "measured", "history: nothing is known at first")
+    run(8, "--no-history")
+    check(evidence(8) == unknown and not list(pathlib.Path(cache).glob("history-*")), "history: --no-history keeps nothing")
+    run(8)
+    check(evidence(8) == "measured", "history: the next program plans with it")
+    check(evidence(8, "--no-history") == unknown, "history: --no-history plans without it")
+    check(evidence(12) == unknown, "history: one batch says nothing of another")
+    run(16)
+    check(evidence(12) == "calibrated", "history: two say something of those between")
+    for file in pathlib.Path(cache).glob("history-*"):
+        file.write_text(file.read_text()[:100])
+    check(evidence(8) == unknown, "history: a damaged file counts for nothing")
+
+
+def check_gate():
+    code, text, error = turnout("run", DIGITS, "--batch", 8, "--device", "cpu,virtual:v100", "--gate", 1)
+    check(code == 0 and "kept unmeasured: virtual:v100 is emulated" in text, f"gate: {text}{error}")
+    check_error("gate: a negative time", 2, "--gate", "run", DIGITS, "--batch", 8, "--gate", -1)
+
+
 def check_advise(folder):
     out, tiny = folder / "advice.json", tiny_profile(folder)
     code, text, error = turnout("advise", MODELS / "opennsfw.onnx", "--batch", "1..16", "--devices",
@@ -341,9 +376,11 @@ def main():
             check_advise(folder)
             check_atlas(folder)
             check_plan_options()
+            check_gate()
         else:
             print("plans with given costs skipped: this build has no virtual device")
         check_compare(folder)
+        check_history(folder)
     print(f"{failures} failures")
     return 1 if failures else 0
 

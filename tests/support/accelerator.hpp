@@ -4,6 +4,7 @@
 #include <cstring>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "core/backend.hpp"
@@ -16,7 +17,8 @@ namespace turnout::test {
 
 class Accelerator final : public Device {
  public:
-  Accelerator() {
+  /// `copy_delay`: every copy takes that much longer.
+  explicit Accelerator(std::chrono::microseconds copy_delay = {}) : copy_delay_(copy_delay) {
     info_.name = "fake:0";
     info_.title = "an accelerator made of the host";
     info_.vendor = "none";
@@ -36,9 +38,11 @@ class Accelerator final : public Device {
   std::unique_ptr<Stream> make_stream() override;
   std::unique_ptr<Event> make_event() override;
   MemoryUse memory_use() const override { return {}; }
+  std::chrono::microseconds copy_delay() const { return copy_delay_; }
 
  private:
   DeviceInfo info_;
+  std::chrono::microseconds copy_delay_;
 };
 
 class AcceleratorEvent final : public Event {
@@ -56,12 +60,13 @@ class AcceleratorEvent final : public Event {
 
 class AcceleratorStream final : public Stream {
  public:
-  explicit AcceleratorStream(Device& device) : device_(device) {}
+  explicit AcceleratorStream(Accelerator& device) : device_(device) {}
   Device& device() const override { return device_; }
   void launch(const PreparedKernel& kernel, const KernelArgs& args) override {
     kernel.run(args, *this);
   }
   void copy(void* to, const Device*, const void* from, const Device*, std::size_t bytes) override {
+    std::this_thread::sleep_for(device_.copy_delay());
     std::memcpy(to, from, bytes);
   }
   void fill(void* address, std::byte value, std::size_t bytes) override {
@@ -72,7 +77,7 @@ class AcceleratorStream final : public Stream {
   void synchronize() override {}
 
  private:
-  Device& device_;
+  Accelerator& device_;
 };
 
 inline std::unique_ptr<Stream> Accelerator::make_stream() {
@@ -84,7 +89,7 @@ inline std::unique_ptr<Event> Accelerator::make_event() {
 
 class AcceleratorBackend final : public Backend {
  public:
-  AcceleratorBackend() {
+  explicit AcceleratorBackend(std::chrono::microseconds copy_delay) : device_(copy_delay) {
     host_->register_kernels(host_kernels_);
     const auto built = host_kernels_.providers();
     providers_.assign(built.begin(), built.end());
@@ -122,10 +127,11 @@ class AcceleratorBackend final : public Backend {
 };
 
 /// The CPU and the accelerator "fake:0".
-inline std::vector<std::unique_ptr<Backend>> backends_with_accelerator() {
+inline std::vector<std::unique_ptr<Backend>> backends_with_accelerator(
+    std::chrono::microseconds copy_delay = {}) {
   std::vector<std::unique_ptr<Backend>> backends;
   backends.push_back(make_cpu_backend());
-  backends.push_back(std::make_unique<AcceleratorBackend>());
+  backends.push_back(std::make_unique<AcceleratorBackend>(copy_delay));
   return backends;
 }
 

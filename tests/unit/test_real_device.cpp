@@ -9,6 +9,7 @@
 
 #include "runtime/cost/cpu_probe.hpp"
 #include "runtime/cost/device_probe.hpp"
+#include "runtime/gate.hpp"
 #include "runtime/report/compare.hpp"
 #include "tests/support/accelerator.hpp"
 #include "tests/support/models.hpp"
@@ -110,4 +111,62 @@ TEST_CASE("compare measures a real device and keeps what was predicted beside it
   CHECK(found);
   CHECK_THAT(to_text(result), ContainsSubstring("fake:0 (calibrated): off by"));
   CHECK_THAT(to_json(result), ContainsSubstring("\"predicted_s\""));
+}
+
+TEST_CASE("a plan is kept only if it beats every device alone by more than the noise") {
+  const auto took = [](std::string name, double seconds, double spread, std::string refusal = "") {
+    return GateCandidate{std::move(name), {seconds, seconds, spread, 10, 0}, 0, refusal};
+  };
+  const auto kept = [](std::vector<GateCandidate> candidates) {
+    return choose_candidate(candidates);
+  };
+  CHECK(kept({took("plan", 1, 0)}) == 0);
+  CHECK(kept({took("plan", 0.90, 0), took("cpu", 1, 0), took("gpu", 2, 0)}) == 0);
+  CHECK(kept({took("plan", 0.97, 0), took("cpu", 1, 0), took("gpu", 2, 0)}) == 1);
+  CHECK(kept({took("plan", 0.90, 0.06), took("cpu", 2, 0), took("gpu", 1, 0)}) == 2);
+  CHECK(kept({took("plan", 3, 0), took("cpu", 0, 0, "too small"), took("gpu", 1, 0)}) == 2);
+  CHECK(kept({took("plan", 3, 0), took("cpu", 0, 0, "too small")}) == 0);
+  CHECK_THROWS_AS(choose_candidate({}), Error);
+}
+
+TEST_CASE("a plan that loses to its own devices is found out") {
+  const CacheFolder cache;
+  const auto system =
+      std::make_shared<System>(backends_with_accelerator(std::chrono::milliseconds(2)));
+  SessionOptions options;
+  options.dims["N"] = 8;
+  options.devices = {"cpu", "fake:0"};
+  options.providers = testing::every_provider(*system);
+  // Copies are said to cost nothing and the device to be fast for products alone, so the plan goes
+  // to and fro, and every copy takes 2 ms.
+  DeviceInfo wrong = system->open("fake:0").info();
+  const auto claim = [](double value) {
+    return Figure{value, Evidence::calibrated, "wrong on purpose"};
+  };
+  wrong.peak_f32 = claim(1e15);
+  wrong.memory_bytes_per_s = claim(1e15);
+  wrong.launch_seconds = wrong.synchronize_seconds = claim(1e-9);
+  wrong.link.latency_seconds = claim(1e-9);
+  wrong.link.h2d_bytes_per_s = wrong.link.d2h_bytes_per_s = claim(1e15);
+  system->use_info("fake:0", wrong);
+  const CostModel costs(testing::made_up_cpu());
+  const Graph graph = model();
+  const std::vector<Tensor> inputs{Tensor::zeros({DType::f32, {8, 64}})};
+  const GateResult result = gate_plan(system, graph, costs, options, inputs, {0.05, 3});
+  REQUIRE(result.candidates.size() == 2);
+  CHECK(result.candidates[0].name == "fake:0");  // predicted to be best, alone
+  CHECK(result.candidates[1].name == "cpu");
+  CHECK(result.kept == 1);
+  for (const GateCandidate& candidate : result.candidates) CHECK(candidate.sample.count >= 2);
+  CHECK(result.candidates[0].sample.seconds > 0.004);  // two copies
+  CHECK_THAT(to_text(result), ContainsSubstring("cpu is taken instead of fake:0"));
+  for (const NodePlan& node : result.session->plan().nodes) CHECK(node.device == 0);
+
+  options.pins[graph.nodes()[0].name] = "fake:0";
+  const GateResult pinned = gate_plan(system, graph, costs, options, inputs);
+  CHECK(pinned.candidates.size() == 1);
+  CHECK_THAT(to_text(pinned), ContainsSubstring("places of nodes were asked for"));
+  options.pins.clear();
+  options.devices = {"cpu"};
+  CHECK_THAT(gate_plan(system, graph, costs, options, inputs).why, ContainsSubstring("one device"));
 }
