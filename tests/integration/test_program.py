@@ -308,10 +308,14 @@ def check_history(folder):
     """What one program measured prices the next one's plan, unless that isn't wanted."""
     cache, out = str(folder / "cache"), folder / "plan.json"
 
-    def evidence(batch, *options):
+    def plan(batch, *options):
         code, _, error = turnout("plan", DIGITS, "--batch", batch, "--json", out, *every_op(), *options, TURNOUT_CACHE=cache)
         check(code == 0, f"history: plan: {error}")
-        return json.loads(out.read_text())["evidence"]
+        told = json.loads(out.read_text())
+        return told["evidence"], told["predicted_s"]
+
+    def evidence(batch, *options):
+        return plan(batch, *options)[0]
 
     def run(batch, *options):
         code, _, error = turnout("run", DIGITS, "--batch", batch, "--repeat", 10, *every_op(), *options, TURNOUT_CACHE=cache)
@@ -324,9 +328,13 @@ def check_history(folder):
     run(8)
     check(evidence(8) == "measured", "history: the next program plans with it")
     check(evidence(8, "--no-history") == unknown, "history: --no-history plans without it")
-    check(evidence(12) == unknown, "history: one batch says nothing of another")
+    alone = plan(12)
+    check(alone[0] == unknown, "history: one batch says nothing of another")
     run(16)
-    check(evidence(12) == "calibrated", "history: two say something of those between")
+    low, between, high = plan(8), plan(12), plan(16)
+    check(between[0] == "calibrated" and low[0] == high[0] == "measured", f"history: two say something of those between: {between}")
+    ends = sorted([low[1], high[1]])
+    check(ends[0] <= between[1] <= ends[1], f"history: a straight line between two batches: {low} {between} {high}, before {alone}")
     for file in pathlib.Path(cache).glob("history-*"):
         file.write_text(file.read_text()[:100])
     check(evidence(8) == unknown, "history: a damaged file counts for nothing")
