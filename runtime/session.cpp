@@ -1,5 +1,7 @@
 #include "runtime/session.hpp"
 
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <bit>
 
@@ -38,6 +40,12 @@ std::vector<DeviceSlot> open_devices(System& system, const SessionOptions& optio
 bool may_choose_provider(const DeviceSlot& host, const SessionOptions& options) {
   return options.providers.empty() && !options.alternate && host.label == "cpu" &&
          host.providers.size() > 1;
+}
+
+// Times that a thread of this process was made to give up its core.
+long lost_cores() {
+  rusage usage{};
+  return getrusage(RUSAGE_SELF, &usage) == 0 ? usage.ru_nivcsw : 0;
 }
 
 bool host_is_measured(const Plan& plan) {
@@ -187,17 +195,23 @@ std::vector<Tensor> Session::run(std::span<const Tensor> inputs) const {
 
 Session::Timing Session::run_timed(std::span<const Tensor> inputs,
                                    std::span<Tensor> outputs) const {
+  constexpr double kSlice = 0.004;  // of the scheduler: what one loss takes, or waiting for it
+  constexpr double kMatters = 0.1;  // of a run
   Timing timing;
+  long lost = 0;
   {
     const Lease lease(*this);
     bind(lease.context(), inputs, outputs);
+    lost = lost_cores();
     lease.context().run_timed(timing.step_seconds);
+    lost = lost_cores() - lost;
   }
   std::vector<LaneStep> steps;
   for (std::size_t s = 0; s < program_.steps.size(); ++s) {
     steps.push_back({program_.steps[s].lane, timing.step_seconds[s], program_.steps[s].after});
   }
   timing.latency_seconds = simulate_lanes(steps, program_.lanes).makespan_seconds;
+  timing.disturbed = static_cast<double>(lost) * kSlice > kMatters * timing.latency_seconds;
   return timing;
 }
 
@@ -207,7 +221,8 @@ void Session::record(const Timing& timing, CostHistory& history) const {
     if (!step.node.valid()) continue;
     const DeviceSlot& slot = plan_.devices[static_cast<std::size_t>(step.device)];
     if (slot.info().is_virtual) continue;
-    history.add(cost_key(graph_.info(step.node), step.provider, slot), timing.step_seconds[s]);
+    history.add(cost_key(graph_.info(step.node), step.provider, slot), timing.step_seconds[s],
+                !timing.disturbed);
   }
 }
 

@@ -58,9 +58,13 @@ class Session {
   struct Timing {
     std::vector<double> step_seconds;  ///< by program().steps
     double latency_seconds = 0;        ///< lane simulation of them; without other devices their sum
+    /// A thread of this process lost its core for a share of the time that matters: what a machine
+    /// with other work shows says little of one without.
+    bool disturbed = false;
   };
   Timing run_timed(std::span<const Tensor> inputs, std::span<Tensor> outputs) const;
-  /// Adds the measured steps of a timing, those of devices that aren't virtual, to a history.
+  /// Adds the measured steps of a timing, those of devices that aren't virtual, to a history;
+  /// those of a disturbed one not to be kept.
   void record(const Timing& timing, CostHistory& history) const;
   /// Predicted latency of this program: lane simulation of the plan's predicted times.
   double predicted_seconds() const { return plan_.predicted_seconds; }

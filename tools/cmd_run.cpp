@@ -134,6 +134,7 @@ void run(const RunCommand& command) {
     session.record(timing, *history);
   }
   if (!command.model.no_history) keep_history(*system, *history);
+  if (timing.disturbed) fmt::print("note: the machine had other work during the last run\n");
   fmt::print("{}\n", summary(session.plan()));
   print_providers(session, timing);
   const bool is_virtual = std::any_of(

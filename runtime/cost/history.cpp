@@ -91,11 +91,11 @@ void CostHistory::drop_oldest() {
   --nodes_;
 }
 
-void CostHistory::add(const CostKey& key, double seconds) {
+void CostHistory::add(const CostKey& key, double seconds, bool keep) {
   if (!(seconds >= kLeastSeconds && seconds <= kMostSeconds)) return;  // a clock that stood still
   const std::lock_guard lock(mutex_);
   insert(key, seconds);
-  new_.emplace_back(key, seconds);
+  if (keep) new_.emplace_back(key, seconds);
 }
 
 std::optional<CostHistory::Known> CostHistory::find(const CostKey& key) const {

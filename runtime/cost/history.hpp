@@ -46,7 +46,9 @@ class CostHistory {
     bool exact = true;  ///< false: from other numbers of rows
   };
 
-  void add(const CostKey& key, double seconds);
+  /// `keep`: false for what was measured while the machine had other work. It counts in this
+  /// object, but take_new() leaves it out.
+  void add(const CostKey& key, double seconds, bool keep = true);
   /// Nothing where too little was measured.
   std::optional<Known> find(const CostKey& key) const;
   bool empty() const;

@@ -66,6 +66,7 @@ class Comparer {
   const CompareOptions& options_;
   std::string symbol_;
   std::shared_ptr<CostHistory> history_;
+  int timed_ = 0, disturbed_ = 0;  // runs with the time of every node
   CostModel costs_;
   Comparison result_;
   std::vector<Tensor> reference_;            // outputs of the current batch's first executed row
@@ -174,6 +175,8 @@ void Comparer::measure(const Session& session, std::int64_t batch, CompareRow& r
        ++i) {
     const Session::Timing timing = session.run_timed(inputs, outputs);
     session.record(timing, *history_);
+    disturbed_ += timing.disturbed ? 1 : 0;
+    ++timed_;
     step_times.push_back(timing.step_seconds);
   }
   std::vector<double> medians;
@@ -377,6 +380,11 @@ Comparison Comparer::run() {
   int done = 0;
   for (const std::int64_t batch : batches) run_batch(batch, done);
   if (options_.progress) options_.progress(done, done, "done");
+  if (disturbed_ > 0) {
+    result_.notes.push_back(fmt::format(
+        "the machine had other work during {} of {} runs that timed nodes: those times aren't kept",
+        disturbed_, timed_));
+  }
   find_crossovers();
   return std::move(result_);
 }

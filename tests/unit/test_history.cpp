@@ -147,6 +147,16 @@ TEST_CASE("history is kept, added to by several programs, and read with suspicio
   CHECK(kept_history(system)->empty());
 }
 
+TEST_CASE("what a busy machine shows counts here and isn't kept") {
+  const CacheFolder folder;
+  System system;
+  CostHistory history;
+  for (std::size_t i = 0; i < CostHistory::kMinSamples; ++i) history.add({"node", 1}, 4e-3, false);
+  CHECK(history.find({"node", 1}).has_value());
+  CHECK(keep_history(system, history));
+  CHECK(kept_history(system)->empty());
+}
+
 TEST_CASE("the nodes that weren't seen for longest go first") {
   CostHistory history;
   const std::size_t all = CostHistory::kMaxNodes + 3;
