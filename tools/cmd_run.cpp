@@ -129,12 +129,17 @@ void run(const RunCommand& command) {
   const Session& session = *chosen;
   std::vector<Tensor> outputs = session.run(inputs);
   Session::Timing timing;
+  int disturbed = 0;
   for (int i = 0; i < command.repeat; ++i) {
     timing = session.run_timed(inputs, outputs);
     session.record(timing, *history);
+    disturbed += timing.disturbed ? 1 : 0;
   }
   if (!command.model.no_history) keep_history(*system, *history);
-  if (timing.disturbed) fmt::print("note: the machine had other work during the last run\n");
+  if (disturbed > 0) {
+    fmt::print("note: the machine had other work during {} of {} runs: their times aren't kept\n",
+               disturbed, command.repeat);
+  }
   fmt::print("{}\n", summary(session.plan()));
   print_providers(session, timing);
   const bool is_virtual = std::any_of(

@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import subprocess
 import sys
 import tempfile
@@ -322,19 +323,27 @@ def check_history(folder):
         return plan(batch, *options)[0]
 
     def run(batch, *options):
-        code, _, error = turnout("run", DIGITS, "--batch", batch, "--repeat", 10, *every_op(), *options, TURNOUT_CACHE=cache)
-        check(code == 0, f"history: run: {error}")
+        for _ in range(10):
+            code, text, error = turnout("run", DIGITS, "--batch", batch, "--repeat", 20, *every_op(), *options, TURNOUT_CACHE=cache)
+            check(code == 0, f"history: run: {error}")
+            other_work = re.search(r"other work during (\d+) of", text)
+            if not other_work or int(other_work[1]) <= 10:
+                return True
+        print("not checked: how history is used: this machine has other work all the time")
+        return False
 
     unknown = evidence(8)
     check(unknown != "measured", "history: nothing is known at first")
     run(8, "--no-history")
     check(evidence(8) == unknown and not list(pathlib.Path(cache).glob("history-*")), "history: --no-history keeps nothing")
-    run(8)
+    if not run(8):
+        return
     check(evidence(8) == "measured", "history: the next program plans with it")
     check(evidence(8, "--no-history") == unknown, "history: --no-history plans without it")
     alone = plan(12)
     check(alone[0] == unknown, "history: one batch says nothing of another")
-    run(16)
+    if not run(16):
+        return
     low, between, high = plan(8), plan(12), plan(16)
     check(between[0] == "calibrated" and low[0] == high[0] == "measured", f"history: two say something of those between: {between}")
     ends = sorted([low[1], high[1]])
