@@ -190,7 +190,9 @@ TEST_CASE("what was measured prices the same nodes in later plans") {
   CHECK(plan.evidence == Evidence::measured);
   options.dims["N"] = 5;  // never run
   const Plan other = plan_model(system, model, CostModel(made_up_cpu(), history), options).plan;
-  CHECK(other.evidence == Evidence::calibrated);
+  const Plan without = plan_model(system, model, CostModel(made_up_cpu()), options).plan;
+  CHECK(other.evidence == without.evidence);
+  CHECK(without.evidence != Evidence::measured);
 }
 
 TEST_CASE("each node gets the provider that was measured faster, where that outweighs layouts") {
